@@ -12,6 +12,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use super::config::Config;
+use super::exchanges::Exchanges;
 #[cfg(feature = "search")]
 use super::finder::Finder;
 use super::keys::{Keys, Scope, SessionId, Sessions};
@@ -48,6 +49,8 @@ pub(crate) struct App {
     pub(crate) writers: Writers,
     /// Servers of models.
     pub(crate) upstreams: Upstreams,
+    /// Calls of models that are recorded now.
+    pub(crate) exchanges: Arc<Exchanges>,
     /// Who is logged in at the pages.
     pub(crate) sessions: Sessions,
     /// What the pages search.
@@ -78,6 +81,7 @@ impl App {
             appending: Stripes::default(),
             writers: Writers::default(),
             upstreams,
+            exchanges: Arc::default(),
             sessions: Sessions::new(config.pages.session()),
             #[cfg(feature = "search")]
             finder: Finder::new(config.pages.search_index.clone()),

@@ -231,8 +231,7 @@ pub struct Upstream {
     /// The variable of the environment that holds a key of it, for callers who send none of their own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_env: Option<String>,
-    /// Whether calls of models are recorded: `no`. This version passes them on and stores nothing of them: it refuses `yes`, and
-    /// `required`, with which a call would be refused whose request cannot be stored.
+    /// Whether calls of models are recorded: `yes`; `no`; `required`, a call is refused whose request cannot be stored.
     pub record: Record,
     /// What happens to an answer that is recorded, and whose client has gone: `drain`, it is read to its end; `cancel`.
     pub on_disconnect: OnDisconnect,
@@ -254,9 +253,9 @@ pub struct Upstream {
 #[non_exhaustive]
 pub enum Record {
     /// They are, and a call passes also if it cannot be stored.
+    #[default]
     Yes,
     /// They are not.
-    #[default]
     No,
     /// They are: what the user says is durable before it goes on.
     Required,
@@ -316,11 +315,6 @@ impl Upstream {
         let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_');
         if self.name.is_empty() || self.name.len() > 64 || !self.name.bytes().all(is_name) {
             return Err(invalid("upstream.name", &format!("{:?}: expected a-z, 0-9, - and _, at most 64", self.name)));
-        }
-        if self.record != Record::No {
-            let problem =
-                format!("{:?}: this version passes calls on and records nothing of them: leave it out", self.name);
-            return Err(invalid("upstream.record", &problem));
         }
         match [self.drain_seconds, self.answer_seconds, self.idle_seconds].into_iter().find(|seconds| *seconds > YEAR) {
             Some(_) => Err(invalid("upstream", &format!("a time may be a year at most: {YEAR} seconds"))),
@@ -619,8 +613,6 @@ mod tests {
                 "one upstream",
             ),
             (vec![Upstream { drain_seconds: YEAR + 1, ..up() }], "a year at most"),
-            (vec![Upstream { record: Record::Yes, ..up() }], "records nothing"),
-            (vec![Upstream { record: Record::Required, ..up() }], "records nothing"),
         ];
         for (upstreams, problem) in table {
             let error = checked(&upstreams).unwrap_err().to_string();

@@ -21,7 +21,7 @@ use crate::log::Limits;
 use crate::model::Timestamp;
 
 /// What owners begin with that no key has: the server keeps data of its own under them.
-const RESERVED: &str = "convo:";
+pub(crate) const RESERVED: &str = "convo:";
 
 /// What a key permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -281,8 +281,8 @@ impl Keys {
         if version.is_some() && self.known.read().unwrap_or_else(PoisonError::into_inner).version == version {
             return Ok(false);
         }
-        let listed = self.file.list()?;
-        let keys = listed.into_iter().map(|key| (key.sha256.clone(), Arc::new(key))).collect();
+        let listed = self.file.list()?.into_iter().filter(|key| !key.owner.starts_with(RESERVED));
+        let keys = listed.map(|key| (key.sha256.clone(), Arc::new(key))).collect();
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = Known { version, keys };
         Ok(true)
     }

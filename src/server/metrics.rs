@@ -34,6 +34,12 @@ pub(crate) struct Exchanged {
     ended: &'static str,
 }
 
+/// A call of a model that was recorded, or was not: what has become of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct Recorded {
+    state: &'static str,
+}
+
 /// A rule of lines of reports.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct Reported {
@@ -64,6 +70,7 @@ pub(crate) struct Metrics {
     pub(crate) open_files: Gauge,
     exchanges: Family<Exchanged, Counter>,
     exchanged_bytes: Counter,
+    recordings: Family<Recorded, Counter>,
     log_lines_dropped: Counter,
     report_lines: Family<Reported, Counter>,
 }
@@ -102,6 +109,7 @@ impl Metrics {
             open_files: Gauge::default(),
             exchanges: Family::default(),
             exchanged_bytes: Counter::default(),
+            recordings: Family::default(),
             log_lines_dropped: Counter::default(),
             report_lines: Family::default(),
             registry: Registry::default(),
@@ -144,6 +152,11 @@ impl Metrics {
         );
         registry.register("exchanged_bytes", "Bytes of answers of upstreams", metrics.exchanged_bytes.clone());
         registry.register(
+            "recordings",
+            "Calls of models that were to be recorded, by what has become of them",
+            metrics.recordings.clone(),
+        );
+        registry.register(
             "log_lines_dropped",
             "Lines of the log that were dropped, as nobody read those before them",
             metrics.log_lines_dropped.clone(),
@@ -167,6 +180,11 @@ impl Metrics {
     pub(crate) fn passed(&self, upstream: &str, ended: &'static str, bytes: u64) {
         self.exchanges.get_or_create(&Exchanged { upstream: upstream.to_owned(), ended }).inc();
         self.exchanged_bytes.inc_by(bytes);
+    }
+
+    /// Counts a call of a model that was to be recorded.
+    pub(crate) fn recorded(&self, state: &'static str) {
+        self.recordings.get_or_create(&Recorded { state }).inc();
     }
 
     /// Looks at what nothing counts as it happens: how much the store holds, and the open files.

@@ -4,8 +4,8 @@
 //!
 //! - `config` (the settings), `keys` (who may do what, and who is logged in), `refusal` (errors: one form, one table), `metrics`.
 //! - `ledger` (the bytes that requests hold), `metered` (what they read counts: a log around the log).
-//! - `room` (who has to wait: threads, streams, rates, locks), `writers` (messages that clients of the log are writing), `query`,
-//!   `app` (what all requests share, and what one of them is), `body`.
+//! - `room` (who has to wait: threads, streams, rates, locks), `writers` (messages that clients of the log are writing),
+//!   `exchanges` (calls of models that are recorded now), `query`, `app` (what all requests share, and what one of them is), `body`.
 //! - `openai/` and `native/`: the two APIs, each a table of routes, and a file for each group of them. `remote/`: the log itself,
 //!   for `convo --store http://...`; its table is not in the OpenAPI document.
 //! - `pages/`: the same for people, as HTML; `auth` (who calls, from where), `finder` (what they search).
@@ -23,6 +23,7 @@ mod app;
 mod auth;
 mod body;
 mod config;
+mod exchanges;
 #[cfg(feature = "search")]
 mod finder;
 mod health;
@@ -236,8 +237,13 @@ impl Server {
             tokio::time::sleep(Duration::from_secs(app.config.server.drain_seconds)).await;
             let _ = end.send(true);
             app.closing.send_replace(true);
+            let end_of_drains = tokio::time::Instant::now() + Duration::from_secs(app.config.server.shutdown_seconds);
             for task in serving {
                 let _ = task.await;
+            }
+            // Answers whose clients have gone had as long; what they are is stored.
+            if tokio::time::timeout_at(end_of_drains + STORING, app.exchanges.none()).await.is_err() {
+                tracing::warn!("answers of models were not stored to their ends");
             }
             let _ = pruning.await;
         });
@@ -246,6 +252,9 @@ impl Server {
         store.close()
     }
 }
+
+/// How long the ends of recorded answers may take to be stored when the server ends.
+const STORING: Duration = Duration::from_secs(5);
 
 /// The OpenAPI 3.1 document of both APIs.
 #[must_use]

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::app::App;
 use super::config::Policy;
+use super::keys::RESERVED;
 use crate::error::Result;
 use crate::log::ListItem;
 use crate::model::{Name, Timestamp};
@@ -85,7 +86,7 @@ fn record(app: &App, number: usize, item: &ListItem) {
     tracing::info!(policy = number, conversation = %id, %last_activity, last_seq, "retention: a conversation was erased");
 }
 
-/// All owners. Cost: a read for each conversation of the store.
+/// All owners but the server itself. Cost: a read for each conversation of the store.
 fn owners(app: &App) -> Result<BTreeSet<String>> {
     let mut owners = BTreeSet::new();
     for (number, id) in app.store.log().conversations()?.into_iter().enumerate() {
@@ -102,5 +103,6 @@ fn owners(app: &App) -> Result<BTreeSet<String>> {
             owners.insert(view.head.owner.clone());
         }
     }
+    owners.retain(|owner| !owner.starts_with(RESERVED));
     Ok(owners)
 }

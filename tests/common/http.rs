@@ -1,6 +1,6 @@
 //! HTTP as little as the tests need: requests on connections of their own, and streams that are read as they come.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -130,6 +130,19 @@ impl Client {
         head + "\r\n"
     }
 
+    /// Sends a request: its answer, which is read as it comes.
+    pub(crate) fn open(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Open {
+        let mut stream = self.connect().unwrap();
+        let length = body.len().to_string();
+        let mut all = vec![("content-length", &*length), ("connection", "close")];
+        all.extend(headers);
+        stream.write_all(self.head(method, path, &all).as_bytes()).unwrap();
+        stream.write_all(body).unwrap();
+        let mut reader = BufReader::new(stream);
+        let (status, headers) = head(&mut reader).unwrap();
+        Open { answer: Answer { status, headers, body: Vec::new() }, reader }
+    }
+
     /// Follows a conversation.
     pub(crate) fn follow(&self, path: &str, headers: &[(&str, &str)]) -> Events {
         let mut stream = self.connect().unwrap();
@@ -139,6 +152,41 @@ impl Client {
         assert_eq!(status, 200, "{path}");
         assert!(headers.iter().any(|(name, value)| name == "content-type" && value == "text/event-stream"));
         Events { reader, text: String::new(), is_over: false }
+    }
+}
+
+/// An answer on its way. Dropping it closes the connection.
+pub(crate) struct Open {
+    /// Its head, and what was read of its body.
+    pub(crate) answer: Answer,
+    reader: BufReader<TcpStream>,
+}
+
+impl Open {
+    /// Reads until the body has these bytes.
+    pub(crate) fn until(&mut self, bytes: &[u8]) {
+        while !self.answer.body.windows(bytes.len()).any(|window| window == bytes) {
+            let piece = piece(&mut self.reader).unwrap();
+            self.answer.body.extend(piece.unwrap_or_else(|| panic!("the body ended: {:?}", self.answer)));
+        }
+    }
+
+    /// Reads to the end: whether it ended as HTTP ends a body.
+    pub(crate) fn end(&mut self) -> bool {
+        let header = self.answer.header("content-length").and_then(|length| length.parse::<usize>().ok());
+        if let Some(length) = header {
+            let mut rest = vec![0; length.saturating_sub(self.answer.body.len())];
+            let ended = self.reader.read_exact(&mut rest).is_ok();
+            self.answer.body.extend(rest);
+            return ended;
+        }
+        loop {
+            match piece(&mut self.reader) {
+                Ok(Some(piece)) => self.answer.body.extend(piece),
+                Ok(None) => return true,
+                Err(_) => return false,
+            }
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::common::http::Client;
 use crate::common::running::Running;
+use crate::recorded::{Recorder, Reply};
 
 fn operations(document: &Value) -> Vec<(String, String, Value)> {
     let paths = document["paths"].as_object().unwrap();
@@ -66,14 +67,18 @@ fn prepared(client: &Client, key: &str) -> (String, String) {
 
 #[test]
 fn every_example_is_answered_as_documented() {
-    let server = Running::durable(&[]);
-    let client = &server.client;
+    let recorder = Recorder::with("sled:DIR/store?cache_mb=1", "", &[]);
+    let client = recorder.client();
+    let body = json!({ "messages": [{ "role": "user", "content": "hi" }] });
+    let exchange = recorder.ask("/v1/chat/completions", &[], &body, Reply::json(&json!({ "choices": [] }))).exchange;
+    recorder.settled(&exchange);
     let document = client.get("/openapi.json").ok();
     for (at, (verb, path, operation)) in operations(&document).into_iter().enumerate() {
         let (id, item) = prepared(client, &format!("prepared-{at}"));
         let id = if path.starts_with("/v1") { format!("conv_{}", id.replace('-', "")) } else { id };
         let place = format!("{verb} {path}");
         let target = path.replace("{conversation}", &id).replace("{item}", &item).replace("{message}", "0");
+        let target = target.replace("{exchange}", &exchange);
         let wanted = operation["parameters"]
             .as_array()
             .unwrap()

@@ -20,6 +20,7 @@ mod owners;
 mod pages;
 mod proxy;
 mod quotas;
+mod recorded;
 mod redaction;
 mod retention;
 mod streams;

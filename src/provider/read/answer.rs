@@ -19,6 +19,8 @@ pub(crate) struct Answer {
     events: Vec<Event>,
     begun: bool,
     next_chunk: u32,
+    /// The choice that is taken, where an answer has several.
+    choice: u64,
     reason: Option<FinishReason>,
     usage: Option<Json>,
     failed: bool,
@@ -36,6 +38,18 @@ impl Answer {
     /// Of this provider, on a wire with these words of its own for why a model stops.
     pub(crate) fn new(provider: &'static str, reasons: &'static [(&'static str, FinishReason)]) -> Self {
         Self { provider, reasons, ..Self::default() }
+    }
+
+    /// As this one, but of another choice.
+    #[cfg(feature = "server")]
+    pub(crate) const fn of_choice(mut self, choice: u64) -> Self {
+        self.choice = choice;
+        self
+    }
+
+    /// Whether a choice of this index is the one that is taken. One without an index is the first.
+    pub(crate) fn takes(&self, choice: Option<u64>) -> bool {
+        choice.unwrap_or_default() == self.choice
     }
 
     /// What is known of the message as a whole. The first time counts; anything that comes before it is said after it.

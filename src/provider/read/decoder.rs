@@ -72,6 +72,14 @@ impl Decoder {
         }
     }
 
+    /// As [`Decoder::new`], for one choice of answers that may have several.
+    #[cfg(feature = "server")]
+    pub(crate) fn of_choice(target: Target, choice: u64) -> Self {
+        let mut decoder = Self::new(target);
+        decoder.answer = decoder.answer.of_choice(choice);
+        decoder
+    }
+
     /// The wire that the answer is of, if that is clearly another one than the decoder's: its events are then not worth
     /// keeping. Known once the first object of the answer was pushed.
     ///

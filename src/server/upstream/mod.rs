@@ -2,7 +2,7 @@
 //!
 //! - `known`: those whose addresses everybody knows. `address`: which addresses a name may lead to.
 //!
-//! A request is sent once. What the pool of connections sends again is only what it had not begun to send.
+//! A request is sent once: also one whose connection ended before it was sent is not sent again, as its body may have been read.
 
 mod address;
 mod known;
@@ -219,6 +219,7 @@ fn client(
     builder
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
+        .retry_canceled_requests(false)
         .pool_idle_timeout(IDLE)
         .pool_max_idle_per_host(IDLE_CONNECTIONS)
         .http1_max_buf_size(BUFFER)

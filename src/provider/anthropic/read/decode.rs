@@ -19,7 +19,7 @@ use crate::provider::read::answer::{Answer, Decode};
 use crate::provider::target::Target;
 
 /// Fields of a message that say nothing of it, or what its chunks say.
-const OF_THE_MESSAGE: &[&str] = &["type", "role", "context_management"];
+const OF_THE_MESSAGE: &[&str] = &["type", "role"];
 /// Fields of a message that come at the end of a stream.
 const OF_THE_END: &[&str] = &["stop_reason", "stop_sequence", "stop_details", "container"];
 /// Fields of an event that say nothing of the message. The metrics are Bedrock's.
@@ -81,7 +81,7 @@ impl Decode for Messages {
                 let delta = fields.object("delta").unwrap_or_default();
                 delta.rest().for_each(|(name, raw)| self.end(&name, raw, answer));
                 self.usage(fields, answer);
-                fields.take("context_management");
+                self.edits(fields, answer);
                 keep_rest(fields, answer);
             }
             "message_stop" => {
@@ -106,6 +106,7 @@ impl Messages {
         let (id, model) = (fields.string("id"), fields.string("model"));
         let end: Vec<_> = OF_THE_END.iter().filter_map(|name| Some((*name, fields.take(name)?))).collect();
         self.usage(&mut fields, answer);
+        self.edits(&mut fields, answer);
         answer.begin(Metadata { id, model, extra: fields.extra(Owner::Message), ..Metadata::default() });
         for chunk in content.into_iter().filter_map(|raw| block(raw, self.provider)) {
             answer.chunk(chunk);
@@ -125,6 +126,16 @@ impl Messages {
                 }
             }
             None => answer.keep(name, raw),
+        }
+    }
+
+    /// What the provider left out of the request by itself: it is kept with the counts.
+    fn edits(&mut self, fields: &mut Fields<'_>, answer: &mut Answer) {
+        let Some(raw) = fields.take("context_management") else { return };
+        let applied = Fields::of(raw).and_then(|mut edits| edits.array("applied_edits"));
+        if applied.is_some_and(|applied| !applied.is_empty()) {
+            self.usage.push(("context_management".to_owned(), raw.to_owned()));
+            self.count(answer);
         }
     }
 

@@ -67,11 +67,11 @@ impl Decode for Content {
             }
             answer.keep("promptFeedback", raw);
         }
-        let first = |candidate: &mut Fields<'_>| candidate.integer("index").unwrap_or_default() == 0;
-        let candidates = candidates.unwrap_or_default().into_iter().filter_map(Fields::of);
-        if let Some(candidate) = candidates.map(|mut candidate| (first(&mut candidate), candidate)).find(|(is, _)| *is)
-        {
-            self.candidate(candidate.1, answer);
+        let mut candidates = candidates.unwrap_or_default().into_iter().filter_map(Fields::of);
+        let candidate =
+            candidates.find_map(|mut candidate| answer.takes(candidate.integer("index")).then_some(candidate));
+        if let Some(candidate) = candidate {
+            self.candidate(candidate, answer);
         }
         true
     }

@@ -84,7 +84,11 @@ impl Decode for Completion {
         if choices.is_none() && usage.is_none() {
             return false;
         }
-        let choice = choices.unwrap_or_default().into_iter().filter_map(Fields::of).find_map(first);
+        let choice = choices
+            .unwrap_or_default()
+            .into_iter()
+            .filter_map(Fields::of)
+            .find_map(|mut choice| answer.takes(choice.integer("index")).then_some(choice));
         self.begin(fields, choice.is_some(), answer);
         if let Some(usage) = usage {
             answer.usage(usage);
@@ -102,11 +106,6 @@ impl Decode for Completion {
         self.beside.finish(&mut self.text, answer);
         self.details.finish(answer);
     }
-}
-
-/// The choice, if it is choice 0.
-fn first(mut choice: Fields<'_>) -> Option<Fields<'_>> {
-    (choice.integer("index").unwrap_or_default() == 0).then_some(choice)
 }
 
 impl Completion {

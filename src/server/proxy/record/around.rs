@@ -1,11 +1,12 @@
-//! What surrounds the messages of a request: system, tools, parameters. Each field is kept where it changes, and named by every answer.
+//! What surrounds the messages of a request: system, tools, parameters. Each field is kept where it changes, and named by every
+//! answer.
 
 use axum::http::HeaderMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::book::hex;
+use super::book::{How, hex};
 use super::meaning::{Digest, Key, canonical};
 
 /// The fields that hold the messages, on any wire.
@@ -37,14 +38,13 @@ pub(super) struct About {
     pub(super) path: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) query: Option<String>,
-    /// `new`, `continued`, `forked` or `attempt`.
-    pub(super) how: String,
+    pub(super) how: How,
     /// Of the request's body.
     pub(super) request: String,
     pub(super) request_bytes: u64,
-    /// The messages before the last answer were not as they are recorded: those that were sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) rewritten: Option<Box<RawValue>>,
+    /// What was sent in the places of others that are recorded: items of the request's list, by their positions.
+    #[serde(default, skip_serializing_if = "Named::is_empty")]
+    pub(super) rewritten: Named<Field>,
     #[serde(default, skip_serializing_if = "Named::is_empty")]
     pub(super) headers: Named<String>,
     pub(super) fields: Named<Field>,
@@ -63,20 +63,42 @@ pub(super) fn headers(headers: &HeaderMap) -> Named<String> {
 
 /// The fields of a request but its messages. What an earlier answer has is named, not repeated.
 pub(super) fn fields(key: &Key, request: &[(String, &RawValue)], before: Option<(u64, &Named<Field>)>) -> Named<Field> {
+    let around = request.iter().filter(|(name, _)| !MESSAGES.contains(&name.as_str()));
+    let clean = around.filter_map(|(name, raw)| Some((name.clone(), without_secrets(key, name, raw)?)));
+    named(key, clean, before)
+}
+
+/// Items of the request's list of messages, by their positions.
+pub(super) fn items(
+    key: &Key,
+    request: &[(String, &RawValue)],
+    positions: impl Iterator<Item = usize>,
+    before: Option<(u64, &Named<Field>)>,
+) -> Named<Field> {
+    let list = request.iter().find(|(name, _)| MESSAGES.contains(&name.as_str()));
+    let items: Vec<&RawValue> = list.and_then(|(_, raw)| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let items = positions.filter_map(|at| Some((at.to_string(), (*items.get(at)?).to_owned())));
+    named(key, items, before)
+}
+
+fn named(
+    key: &Key,
+    values: impl Iterator<Item = (String, Box<RawValue>)>,
+    before: Option<(u64, &Named<Field>)>,
+) -> Named<Field> {
     let mut found = Named::new();
-    for (name, raw) in request.iter().filter(|(name, _)| !MESSAGES.contains(&name.as_str())) {
-        let Some(is) = without_secrets(key, name, raw) else { continue };
+    for (name, is) in values {
         if is.get().len() <= SMALL {
-            found.insert(name.clone(), Field::Is { is });
+            found.insert(name, Field::Is { is });
             continue;
         }
         let digest = key.digest([is.get().as_bytes()]);
-        let known = before.and_then(|(at, fields)| match fields.get(name)? {
+        let known = before.and_then(|(at, fields)| match fields.get(&name)? {
             Field::At { at, digest: known } => (*known == digest).then_some(*at),
             Field::Is { is: known } => (key.digest([known.get().as_bytes()]) == digest).then_some(at),
         });
         let field = known.map_or_else(|| Field::Is { is }, |at| Field::At { at, digest });
-        found.insert(name.clone(), field);
+        found.insert(name, field);
     }
     found
 }

@@ -1,22 +1,24 @@
 //! The book: one entry for each call of a model, in the log itself. Nothing of it is anywhere else, so a restart loses nothing, and
 //! all servers that share a store share it.
 //!
-//! An owner's entries are the messages of one conversation of an owner that no key can have. What an entry is found by are the ids of its
-//! chunks, which every log has an index of: the digest of what was asked, the exchange, the scope of what it began.
+//! An owner's entries are the messages of one conversation of an owner that no key can have. What an entry is found by are the ids
+//! of its chunks, which every log has an index of: the digest of what was asked, the exchange, the scope of what it began.
 
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::meaning::{Digest, Key};
 use crate::error::{Error, Result};
-use crate::history::EntryKind;
+use crate::history::{EntryKind, StoredMessage};
+use crate::log::reading::PageSize;
 use crate::log::{NewConversation, reading};
 use crate::model::{Body, Chunk, ConversationId, Json, Message, Metadata, Name, Role};
 use crate::store::Store;
 
-/// Whose conversations the books are.
-pub(crate) const OWNER: &str = "convo:proxy";
+/// Whose conversations the books are: no key can have this owner.
+const OWNER: &str = "convo:proxy";
 /// The most entries with one digest that are looked at, the newest first.
 const SAME: usize = 32;
 
@@ -24,6 +26,7 @@ const SAME: usize = 32;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) exchange: Uuid,
+    pub(super) how: How,
     pub(super) conversation: ConversationId,
     /// The index of the first message after what was asked: where the answer's run begins.
     pub(super) from: u64,
@@ -48,6 +51,20 @@ pub(super) struct Entry {
     pub(super) items: Digest,
 }
 
+/// What a request is to what is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum How {
+    /// The first of a conversation.
+    New,
+    /// It goes on with one.
+    Continued,
+    /// It leaves one at an earlier place.
+    Forked,
+    /// It repeats a call that got no whole answer.
+    Attempt,
+}
+
 /// How a call ended.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct End {
@@ -64,18 +81,50 @@ pub(super) struct End {
     pub(super) message: Option<u64>,
 }
 
+impl End {
+    pub(super) const fn of(state: State) -> Self {
+        Self { state, status: None, error: None, conversation: None, message: None }
+    }
+}
+
 /// What has become of an exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum State {
+    /// It is on its way.
     Started,
+    /// The answer is stored whole.
     Complete,
+    /// The answer ended early.
     Cut,
+    /// The answer was stopped by a call of the API.
+    Stopped,
+    /// The upstream answered with an error, or not at all.
     Failed,
-    Behind,
+    /// The answer came faster than it could be stored: its beginning is stored.
+    TooFast,
+    /// The request is larger than what is recorded.
     TooLarge,
+    /// The request or the answer could not be read.
     Unreadable,
+    /// The store failed.
     StoreFailed,
+}
+
+impl State {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::Complete => "complete",
+            Self::Cut => "cut",
+            Self::Stopped => "stopped",
+            Self::Failed => "failed",
+            Self::TooFast => "too_fast",
+            Self::TooLarge => "too_large",
+            Self::Unreadable => "unreadable",
+            Self::StoreFailed => "store_failed",
+        }
+    }
 }
 
 /// A conversation that began in a scope.
@@ -102,7 +151,7 @@ struct Secret {
 impl<'a> Book<'a> {
     /// The book of an owner, which is begun if there is none.
     pub(super) fn open(store: &'a Store, owner: &'a str) -> Result<Self> {
-        let name = Name::from(format!("owner {owner}")).with_owner(OWNER);
+        let name = Self::name(owner);
         let known = match store.metadata(&name) {
             Err(Error::NotFound { .. }) => {
                 let mut key = [0; 32];
@@ -117,6 +166,23 @@ impl<'a> Book<'a> {
             }
             known => known?,
         };
+        Self::of(store, owner, name, known)
+    }
+
+    /// The book of an owner, if there is one.
+    pub(super) fn known(store: &'a Store, owner: &'a str) -> Result<Option<Self>> {
+        let name = Self::name(owner);
+        match store.metadata(&name) {
+            Err(Error::NotFound { .. }) => Ok(None),
+            known => Self::of(store, owner, name, known?).map(Some),
+        }
+    }
+
+    fn name(owner: &str) -> Name {
+        Name::from(format!("owner {owner}")).with_owner(OWNER)
+    }
+
+    fn of(store: &'a Store, owner: &'a str, name: Name, known: Option<Json>) -> Result<Self> {
         let secret = known.and_then(|known| serde_json::from_str::<Secret>(known.as_str()).ok());
         let secret = secret.ok_or_else(|| Error::Corrupt {
             conversation: Some(name.clone()),
@@ -129,6 +195,13 @@ impl<'a> Book<'a> {
     /// A conversation of the owner.
     pub(super) fn own(&self, conversation: ConversationId) -> Name {
         Name::from(conversation).with_owner(self.owner)
+    }
+
+    /// A message, hidden or not.
+    pub(super) fn message(&self, name: &Name, index: u64) -> Result<Option<StoredMessage>> {
+        let size = PageSize { limit: 1, bytes: 0, shows_hidden: true };
+        let (messages, _) = self.store.page(name, index, size)?;
+        Ok(messages.into_iter().find(|stored| stored.index == index))
     }
 
     /// Writes the entry of a call, under the digest of what was asked; and the conversation that it begins in its scope.

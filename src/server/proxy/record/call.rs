@@ -1,5 +1,6 @@
 //! One call of a model, from its request to the end of its answer, as it is stored.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,18 +9,17 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::around::{self, About};
-use super::book::{self, Book, End, State};
+use super::book::{self, Book, End, Entry, State};
+use super::coding::Coding;
 use super::place::{FIELD, Found, Placed, Request};
-use super::scope::Scope;
+use super::scope::{Elsewhere, Scope};
 use super::turns::Turns;
-use crate::log::AppendOptions;
-use crate::log::reading::PageSize;
-use crate::model::{Body, Chunk, ConversationId, FinishReason, Json, Metadata, Role};
+use super::voice::{Place, Voice};
+use crate::model::{Body, Chunk, ConversationId, FinishReason, Json, Name, Role};
 use crate::provider::{Decoder, Event, parse};
 use crate::server::app::App;
 use crate::server::proxy::exchange::{Asked, Captured, Ended};
 use crate::server::refusal::Refusal;
-use crate::store::{Begun, MessageWriter};
 
 /// The most bytes of an error's body that are read.
 const ERROR_BYTES: usize = 64 * 1024;
@@ -27,6 +27,8 @@ const ERROR_BYTES: usize = 64 * 1024;
 const WORDS: usize = 1_000;
 /// The field of an answer's metadata that says how the call ended.
 const END_FIELD: &str = "convo_end";
+/// The most choices of one answer that are stored.
+const CHOICES: u64 = 16;
 
 /// What came of looking for a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,18 +44,18 @@ pub(super) struct Call {
     asked: Asked,
     begun: Instant,
     placed: Option<Placed>,
+    /// How many choices the request wants.
+    choices: u64,
     /// Why nothing more is stored.
     unrecorded: Option<State>,
     about: Option<Json>,
     head: Option<Head>,
-    decoder: Option<Decoder>,
-    writer: Option<MessageWriter>,
-    /// What the provider says of the message as a whole: it is stored with the end.
-    said: Option<Metadata>,
+    coding: Coding,
+    /// The choices of the answer; none of an error.
+    voices: Vec<Voice>,
     /// The body of an error.
     error: Vec<u8>,
     has_left: bool,
-    message: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -61,7 +63,6 @@ struct Head {
     status: StatusCode,
     waited: Duration,
     request_id: Option<String>,
-    is_encoded: bool,
 }
 
 impl Call {
@@ -70,21 +71,21 @@ impl Call {
             app: Arc::clone(app),
             begun: Instant::now(),
             placed: None,
+            choices: 1,
             unrecorded: None,
             about: None,
             head: None,
-            decoder: None,
-            writer: None,
-            said: None,
+            coding: Coding::Plain,
+            voices: Vec::new(),
             error: Vec::new(),
             has_left: false,
-            message: None,
             asked,
         }
     }
 
-    pub(super) fn is_placed(&self) -> bool {
-        self.placed.is_some()
+    /// Where the request is stored.
+    pub(super) fn conversation(&self) -> Option<ConversationId> {
+        self.placed.as_ref().map(|placed| placed.entry.conversation)
     }
 
     fn exchange(&self) -> Uuid {
@@ -106,59 +107,87 @@ impl Call {
             Ok(parsed) => parsed,
             Err(error) => return self.leave_out(&book, State::Unreadable, Some(error.to_string())),
         };
-        let request: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
+        let request_value: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
         let wire = self.asked.target.wire().name;
-        let scope = Scope::of(&book.key, &self.asked.upstream, wire, &self.asked.headers, &request);
+        let scope = Scope::of(&book.key, &self.asked.upstream, wire, &self.asked.headers, &request_value);
         // What comes from other fields than the list of messages surrounds them.
         let listed = parsed.messages.into_iter().zip(&parsed.places);
         let listed = listed.filter(|(message, place)| place.items.is_some() || message.role != Role::System);
+        let (messages, places): (Vec<_>, Vec<_>) = listed.unzip();
         let skips = if wire == "openai-chat" { skips_fields } else { skips_nothing };
-        let turns = Turns::of(&book.key, listed.map(|(message, _)| message).collect(), skips);
-        let request = Request { book: &book, turns: &turns, scope: &scope, exchange: self.exchange(), skips, may_wait };
+        let before = match &scope.kept_elsewhere {
+            Some(Elsewhere::Response(id)) => Some(id.as_str()),
+            Some(Elsewhere::Conversation) | None => None,
+        };
+        let turns = Turns::of(&book.key, before, messages, skips);
+        let request = Request {
+            book: &book,
+            turns: &turns,
+            scope: &scope,
+            exchange: self.exchange(),
+            skips,
+            may_wait,
+            exchanges: &app.exchanges,
+        };
         let found = {
             // Two requests of one scope do not look at the same time.
             let _alone = self.app.appending.alone(ConversationId::from_bytes(scope.digest));
             request.place()?
         };
         let Found::Placed(placed) = found else { return Ok(Placing::Wait) };
-        self.about = Some(self.about(&book, &text, &placed)?);
+        let wanted =
+            ["/n", "/generationConfig/candidateCount"].iter().find_map(|at| request_value.pointer(at)?.as_u64());
+        self.choices = wanted.unwrap_or(1).clamp(1, CHOICES);
+        let places = placed.rewritten.iter().filter_map(|at| places.get(*at));
+        let items: BTreeSet<usize> = places.filter_map(|place| place.items.clone()).flatten().collect();
+        self.about = Some(self.about(&book, &text, &placed, &items)?);
         self.placed = Some(*placed);
         Ok(Placing::Done)
     }
 
     fn leave_out(&mut self, book: &Book<'_>, state: State, error: Option<String>) -> Result<Placing, Refusal> {
         self.unrecorded = Some(state);
-        let end = End { state, status: None, error, conversation: None, message: None };
+        let end = End { error, ..End::of(state) };
         book.end(self.exchange(), &end, None, None)?;
         Ok(Placing::Done)
     }
 
-    fn about(&self, book: &Book<'_>, text: &str, placed: &Placed) -> Result<Json, Refusal> {
+    /// `rewritten`: positions of items in the request's list.
+    fn about(
+        &self,
+        book: &Book<'_>,
+        text: &str,
+        placed: &Placed,
+        rewritten: &BTreeSet<usize>,
+    ) -> Result<Json, Refusal> {
         let entry = &placed.entry;
         let before = match entry.answer_before {
             None => None,
             Some(index) => {
-                let size = PageSize { limit: 1, bytes: 0, shows_hidden: true };
-                let (messages, _) = book.store.page(&book.own(entry.conversation), index, size)?;
-                let stored = messages.into_iter().find(|stored| stored.index == index);
+                let stored = book.message(&book.own(entry.conversation), index)?;
                 let about = stored.and_then(|stored| stored.message.metadata.extra.get(FIELD).cloned());
                 about.and_then(|about| serde_json::from_str::<About>(about.as_str()).ok()).map(|about| (index, about))
             }
         };
         let fields = Json::fields(text).unwrap_or_default();
-        let messages = fields.iter().find(|(name, _)| ["messages", "input", "contents"].contains(&name.as_str()));
+        let before = before.as_ref();
         let about = About {
             exchange: self.exchange(),
             upstream: self.asked.upstream.clone(),
             wire: self.asked.target.to_string(),
             path: self.asked.path.clone(),
             query: self.asked.query.clone(),
-            how: placed.how.as_str().to_owned(),
+            how: entry.how,
             request: book::hex::encode(&book.key.digest([text.as_bytes()])),
             request_bytes: text.len() as u64,
-            rewritten: messages.filter(|_| placed.is_rewritten).map(|(_, raw)| (*raw).to_owned()),
+            rewritten: around::items(
+                &book.key,
+                &fields,
+                rewritten.iter().copied(),
+                before.map(|(at, about)| (*at, &about.rewritten)),
+            ),
             headers: around::headers(&self.asked.headers),
-            fields: around::fields(&book.key, &fields, before.as_ref().map(|(at, about)| (*at, &about.fields))),
+            fields: around::fields(&book.key, &fields, before.map(|(at, about)| (*at, &about.fields))),
         };
         Ok(book::json(&about)?)
     }
@@ -167,13 +196,15 @@ impl Call {
     pub(super) fn head(&mut self, status: StatusCode, headers: &HeaderMap, waited: Duration) {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let request_id = ["request-id", "x-request-id", "x-amzn-requestid"].into_iter().find_map(text);
-        let is_encoded = text("content-encoding").is_some_and(|encoding| encoding != "identity");
-        if is_encoded && status.is_success() {
-            self.unrecorded.get_or_insert(State::Unreadable);
-        } else if status.is_success() {
-            self.decoder = Some(Decoder::new(self.asked.target));
+        match Coding::of(text("content-encoding").as_deref()) {
+            Some(coding) => self.coding = coding,
+            None => _ = self.unrecorded.get_or_insert(State::Unreadable),
         }
-        self.head = Some(Head { status, waited, request_id, is_encoded });
+        if status.is_success() {
+            let id = |choice| if choice == 0 { self.exchange() } else { Uuid::now_v7() };
+            self.voices = (0..self.choices).map(|at| Voice::new(self.asked.target, at, id(at))).collect();
+        }
+        self.head = Some(Head { status, waited, request_id });
     }
 
     /// The client has gone.
@@ -184,8 +215,7 @@ impl Call {
     /// The store failed: nothing more is stored.
     pub(super) fn store_failed(&mut self) {
         self.unrecorded = Some(State::StoreFailed);
-        self.decoder = None;
-        self.writer = None;
+        self.voices.iter_mut().for_each(Voice::drop_rest);
     }
 
     /// Takes a piece of the answer.
@@ -193,130 +223,106 @@ impl Call {
         if self.unrecorded.is_some() {
             return Ok(());
         }
-        let Some(decoder) = &mut self.decoder else {
-            if self.head.as_ref().is_some_and(|head| head.is_encoded) {
-                return Ok(());
-            }
+        let Ok(piece) = self.coding.decode(piece) else {
+            self.unrecorded = Some(State::Unreadable);
+            self.voices.iter_mut().for_each(Voice::drop_rest);
+            return Ok(());
+        };
+        if self.voices.is_empty() {
             let left = ERROR_BYTES.saturating_sub(self.error.len());
             self.error.extend_from_slice(piece.get(..left.min(piece.len())).unwrap_or_default());
             return Ok(());
-        };
-        let events = decoder.push(piece)?;
-        self.store(events)
-    }
-
-    fn store(&mut self, events: Vec<Event>) -> Result<(), Refusal> {
-        for event in events {
-            match event {
-                // A message begins with its first word: an answer without any is none.
-                Event::Begin(metadata) => self.said = Some(metadata),
-                Event::Delta { chunk_index, chunk } => {
-                    self.begin()?;
-                    if let Some(writer) = &mut self.writer {
-                        writer.push(chunk_index, chunk)?;
-                    }
-                }
-                finish @ Event::Finish { .. } => {
-                    if let Some(mut writer) = self.writer.take() {
-                        let said = self.said.take().unwrap_or_default();
-                        writer.ingest([Event::Begin(self.end_of(said)), finish])?;
-                    }
-                }
-            }
         }
-        Ok(())
+        self.speak(|voice, place| voice.take(&piece, place))
     }
 
-    fn begin(&mut self) -> Result<(), Refusal> {
-        let Some(placed) = self.placed.as_ref().filter(|_| self.message.is_none()) else { return Ok(()) };
+    /// Lets each choice take what comes, and notes in the book which further ones begin.
+    fn speak(&mut self, take: impl Fn(&mut Voice, &mut Place<'_>) -> Result<bool, Refusal>) -> Result<(), Refusal> {
+        let Some(placed) = &self.placed else { return Ok(()) };
+        let (mut voices, mut about) = (std::mem::take(&mut self.voices), self.about.take());
+        let name = Name::from(placed.entry.conversation).with_owner(&*self.asked.caller.owner);
+        let mut outcome = Ok(());
+        for (choice, voice) in voices.iter_mut().enumerate() {
+            let of_choice = || book::json(&serde_json::json!({ "exchange": self.exchange(), "choice": choice })).ok();
+            let mut of_request = || Some((FIELD, if choice == 0 { about.take() } else { of_choice() }?));
+            let mut place = Place {
+                store: &self.app.store,
+                name: name.clone(),
+                secrets: &self.asked.secrets,
+                about: &mut of_request,
+                end: &|| Some((END_FIELD, self.end().ok()?)),
+            };
+            let taken = take(voice, &mut place);
+            let noted = match taken {
+                Ok(true) if choice > 0 => self.note_choice(placed, voice.id),
+                taken => taken.map(drop),
+            };
+            outcome = outcome.and(noted);
+        }
+        (self.voices, self.about) = (voices, about);
+        outcome
+    }
+
+    fn note_choice(&self, placed: &Placed, id: Uuid) -> Result<(), Refusal> {
         let book = Book::open(&self.app.store, &self.asked.caller.owner)?;
-        let said = self.said.as_ref();
-        let mut metadata = Metadata {
-            model: said.and_then(|said| said.model.clone()),
-            provider: said.and_then(|said| said.provider.clone()),
-            // What the answer is found by: the provider's own id comes with the end.
-            id: Some(self.exchange().to_string()),
-            ..Metadata::default()
-        };
-        if let Some(about) = self.about.take() {
-            metadata.extra.push(FIELD, about);
-        }
-        let name = book.own(placed.entry.conversation);
-        match self.app.store.begin_with(&name, Role::Assistant, metadata, &AppendOptions::new())? {
-            Begun::Writer(writer) => {
-                self.message = Some(writer.message_index());
-                self.writer = Some(writer);
-                Ok(())
-            }
-            Begun::Duplicate(_) => Err(Refusal::internal("a begin without a key was answered as a repetition")),
-        }
+        let entry = Entry { exchange: id, ..placed.entry.clone() };
+        Ok(book.write(&placed.asked, &entry, false)?)
     }
 
     /// What is known at the answer's end.
-    fn end_of(&self, mut said: Metadata) -> Metadata {
+    fn end(&self) -> crate::error::Result<Json> {
         let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let head = self.head.as_ref();
-        let end = serde_json::json!({
+        book::json(&serde_json::json!({
             "status": head.map(|head| head.status.as_u16()),
             "request_id": head.and_then(|head| head.request_id.as_deref()),
             "waited_ms": head.map(|head| milliseconds(head.waited)),
             "total_ms": milliseconds(self.begun.elapsed()),
             "delivered": !self.has_left,
-        });
-        if let Ok(end) = book::json(&end) {
-            said.extra.push(END_FIELD, end);
-        }
-        said
+        }))
     }
 
-    /// Stores the end.
-    pub(super) fn finish(mut self, ended: Ended, is_behind: bool) -> Result<(), Refusal> {
+    /// Stores the end: what has become of the call.
+    pub(super) fn finish(mut self, ended: Ended, is_behind: bool, is_stopped: bool) -> Result<State, Refusal> {
         self.has_left |= ended == Ended::ClientGone;
-        let response = self.said.as_ref().and_then(|said| said.id.clone());
-        let mut reason = None;
-        if let Some(decoder) = self.decoder.take().filter(|_| self.unrecorded.is_none()) {
-            let mut events = decoder.finish();
-            for event in &mut events {
-                if let Event::Finish { reason: said, .. } = event {
-                    if is_behind {
-                        *said = Some(FinishReason::Interrupted);
-                    }
-                    reason.clone_from(said);
-                }
-            }
-            if let Err(refusal) = self.store(events) {
-                self.store_failed();
-                self.note(State::StoreFailed, None, response.as_deref())?;
-                return Err(refusal);
-            }
+        if self.unrecorded.is_none()
+            && let Err(refusal) = self.speak(|voice, place| voice.finish(is_behind, place))
+        {
+            self.store_failed();
+            self.note(State::StoreFailed)?;
+            return Err(refusal);
         }
         let status = self.head.as_ref().map(|head| head.status);
+        let first = self.voices.first();
         let state = match (self.unrecorded, status) {
-            (Some(State::TooLarge | State::Cut), _) => return Ok(()),
+            (Some(known @ (State::TooLarge | State::Cut)), _) => return Ok(known),
             (Some(unrecorded), _) => unrecorded,
             (None, Some(status)) if !status.is_success() => State::Failed,
-            (None, _) if is_behind => State::Behind,
+            (None, _) if is_behind => State::TooFast,
             (None, None) => State::Failed,
-            (None, Some(_)) => match reason {
+            (None, Some(_)) => match first.and_then(|voice| voice.reason.as_ref()) {
                 Some(FinishReason::Error) => State::Failed,
+                Some(FinishReason::Interrupted) if is_stopped => State::Stopped,
                 Some(FinishReason::Interrupted) => State::Cut,
-                _ if self.message.is_none() => State::Cut,
+                _ if first.is_none_or(|voice| voice.message.is_none()) => State::Cut,
                 _ => State::Complete,
             },
         };
-        let words = (!self.error.is_empty()).then(|| self.words());
-        self.note(state, words, response.as_deref())
+        self.note(state)?;
+        Ok(state)
     }
 
-    fn note(&self, state: State, error: Option<String>, response: Option<&str>) -> Result<(), Refusal> {
+    fn note(&self, state: State) -> Result<(), Refusal> {
         let book = Book::open(&self.app.store, &self.asked.caller.owner)?;
+        let first = self.voices.first();
         let end = End {
             state,
             status: self.head.as_ref().map(|head| head.status.as_u16()),
-            error,
-            conversation: self.placed.as_ref().map(|placed| placed.entry.conversation),
-            message: self.message,
+            error: (!self.error.is_empty()).then(|| self.words()),
+            conversation: self.conversation(),
+            message: first.and_then(|voice| voice.message),
         };
+        let response = first.and_then(|voice| voice.response.as_deref());
         book.end(self.exchange(), &end, response, self.placed.as_ref().map(|placed| &placed.entry))?;
         Ok(())
     }
@@ -330,7 +336,8 @@ impl Call {
             Event::Delta { chunk: Chunk { body: Body::Error { message, .. }, .. }, .. } => Some(message),
             _ => None,
         });
-        let words = said.unwrap_or_else(|| String::from_utf8_lossy(&self.error).into_owned());
+        let mut words = said.unwrap_or_else(|| String::from_utf8_lossy(&self.error).into_owned());
+        self.asked.secrets.take_out(&mut words);
         words.chars().take(WORDS).collect()
     }
 }

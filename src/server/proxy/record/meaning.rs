@@ -17,6 +17,7 @@ use crate::model::{Body, Chunk, Output, PartBody, Role};
 pub(super) enum Meaning<'a> {
     Text(Cow<'a, str>),
     Call {
+        /// Empty if nobody gave it one.
         id: &'a str,
         name: &'a str,
         arguments: Vec<u8>,
@@ -40,7 +41,10 @@ pub(super) fn of(chunk: &Chunk) -> Option<Meaning<'_>> {
             (!text.is_empty()).then_some(Meaning::Text(Cow::Borrowed(text)))
         }
         Body::Thinking { .. } | Body::Error { .. } => None,
-        Body::ToolCall { id, name, arguments, .. } => Some(Meaning::Call { id, name, arguments: canonical(arguments) }),
+        Body::ToolCall { id, name, arguments, .. } => {
+            let id = if is_made_up(id, name) { "" } else { id };
+            Some(Meaning::Call { id, name, arguments: canonical(arguments) })
+        }
         Body::ToolResult { tool_call_id, name, output, is_error } => Some(Meaning::Result {
             id: tool_call_id,
             name: name.as_deref(),
@@ -57,6 +61,12 @@ pub(super) fn of(chunk: &Chunk) -> Option<Meaning<'_>> {
         Body::Opaque { kind, json, .. } => Some(opaque(kind, json.as_str())),
         Body::Unknown { kind } => Some(other("unknown", kind)),
     }
+}
+
+/// Whether nobody gave a call its id: it goes by its name then, and by its number among those of the name.
+pub(super) fn is_made_up(id: &str, name: &str) -> bool {
+    let number = id.strip_prefix(name).map(|rest| rest.strip_prefix('_').unwrap_or(rest));
+    id.is_empty() || number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn other(kind: &str, what: &str) -> Meaning<'static> {
@@ -155,7 +165,7 @@ fn write(value: &Value, bytes: &mut Vec<u8>) {
 /// A digest with an owner's key.
 pub(super) type Digest = [u8; 16];
 
-/// The key of an owner's digests: whoever has a digest can neither guess what it is of, nor compare it with another owner's.
+/// The key of an owner's digests: who has a digest can neither guess what it is of, nor compare it with another owner's.
 #[derive(Clone)]
 pub(super) struct Key(Hmac<Sha256>);
 
@@ -230,7 +240,7 @@ impl Running {
             Meaning::Call { name, arguments, .. } => self.mark(b'c', &[name.as_bytes(), arguments]),
             Meaning::Result { failed, output, name, .. } => {
                 let at = position.map_or(u64::MAX, |at| at as u64).to_be_bytes();
-                // A result that answers no call has only its name to be told by.
+                // A result that answers no call has only its name.
                 let name = name.filter(|_| position.is_none()).unwrap_or_default();
                 self.mark(b'r', &[&at, name.as_bytes(), &[u8::from(*failed)], output]);
                 self.role = None;

@@ -3,29 +3,37 @@
 //! - `meaning`: what of a message is compared, and its digest. `turns`: a request's runs, each with the digest of all before it.
 //!   `echo`: whether a run is the echo of a recorded answer. `scope`: what a client says of its session.
 //! - `book`: an entry for each call, in the log itself. `place`: where a request belongs, and what of it is stored.
-//! - `around`: what surrounds the messages.
-//! - `call`: one call, from its request to the end of its answer.
+//! - `around`: what surrounds the messages. `outcome`: what has become of a call.
+//! - `call`: one call, from its request to the end of its answer; `voice`: one choice of the answer; `coding`: how it is encoded.
 //! - here: what passes is handed over, and one task for each call takes it.
 
 mod around;
 mod book;
 mod call;
+mod coding;
 mod echo;
 mod meaning;
+mod outcome;
 mod place;
 mod scope;
 mod turns;
+mod voice;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
+use uuid::Uuid;
 
+use self::book::{Book, End, State};
 use self::call::{Call, Placing};
+pub(crate) use self::outcome::{Exchange, exchange};
 use super::exchange::{Asked, Ended, Passed};
 use crate::server::app::App;
+use crate::server::exchanges::Registered;
 use crate::server::ledger::Room;
 use crate::server::refusal::Refusal;
 
@@ -33,6 +41,8 @@ use crate::server::refusal::Refusal;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How often it looks.
 const LOOK: Duration = Duration::from_millis(20);
+/// The most pieces that are stored at one time.
+const AT_ONCE: usize = 256;
 
 /// A call that is being recorded.
 #[derive(Debug)]
@@ -40,6 +50,7 @@ pub(crate) struct Recording {
     passing: mpsc::UnboundedSender<Passed>,
     queue: Arc<Queue>,
     kept: watch::Receiver<Option<bool>>,
+    stopped: watch::Receiver<bool>,
 }
 
 /// The pieces of an answer that are not stored yet.
@@ -57,8 +68,10 @@ pub(crate) fn record(app: &Arc<App>, asked: Asked) -> Recording {
     let (tell, kept) = watch::channel(None);
     let room = app.ledger.room(&asked.caller.owner);
     let queue = Arc::new(Queue { room, bytes: AtomicUsize::new(0), is_behind: AtomicBool::new(false) });
-    tokio::spawn(follow(Arc::clone(app), asked, passed, Arc::clone(&queue), tell));
-    Recording { passing, queue, kept }
+    let (registered, stopped) = app.exchanges.begin(asked.id, &asked.caller.owner);
+    let following = Following { app: Arc::clone(app), queue: Arc::clone(&queue), registered, stopped: stopped.clone() };
+    tokio::spawn(following.follow(asked, passed, tell));
+    Recording { passing, queue, kept, stopped }
 }
 
 impl Recording {
@@ -88,75 +101,121 @@ impl Recording {
         }
     }
 
-    /// Returns once somebody stopped this answer from elsewhere: by the API, perhaps of another server of the same store.
+    /// Returns once somebody stopped this answer by the API.
     pub(crate) async fn stopped(&self) {
-        std::future::pending().await
+        let mut stopped = self.stopped.clone();
+        if stopped.wait_for(|is_stopped| *is_stopped).await.is_err() {
+            std::future::pending().await
+        }
     }
 }
 
-async fn follow(
+/// One call, as its task follows it.
+struct Following {
     app: Arc<App>,
-    asked: Asked,
-    mut passed: mpsc::UnboundedReceiver<Passed>,
     queue: Arc<Queue>,
-    tell: watch::Sender<Option<bool>>,
-) {
-    let exchange = asked.id;
-    let failed = |refusal: &Refusal| tracing::error!(%exchange, error = %refusal.message, "a call was not recorded");
-    let mut call = match placed(&app, asked).await {
-        Ok(call) => call,
-        Err(refusal) => {
-            failed(&refusal);
-            tell.send_replace(Some(false));
-            return;
-        }
-    };
-    tell.send_replace(Some(call.is_placed()));
-    while let Some(next) = passed.recv().await {
-        let end = match next {
-            Passed::End(ended) => Some(ended),
-            Passed::Head { status, headers, waited } => {
-                call.head(status, &headers, waited);
-                continue;
-            }
-            Passed::Left => {
-                call.left();
-                continue;
-            }
-            Passed::Piece(piece) => {
-                let length = piece.len();
-                let taken = app.pool.run(move || {
-                    let result = call.take(&piece);
-                    Ok((call, result))
-                });
-                let taken = taken.await;
-                let waiting = queue.bytes.fetch_sub(length, Ordering::AcqRel).saturating_sub(length);
-                queue.room.keep(waiting);
-                match taken {
-                    Ok((back, result)) => {
-                        call = back;
-                        if let Err(refusal) = result {
-                            failed(&refusal);
-                            call.store_failed();
-                        }
-                    }
-                    Err(refusal) => return failed(&refusal),
-                }
-                None
+    registered: Registered,
+    stopped: watch::Receiver<bool>,
+}
+
+impl Following {
+    async fn follow(
+        self,
+        asked: Asked,
+        mut passed: mpsc::UnboundedReceiver<Passed>,
+        tell: watch::Sender<Option<bool>>,
+    ) {
+        let exchange = asked.id;
+        let failed =
+            |refusal: &Refusal| tracing::error!(%exchange, error = %refusal.message, "a call was not recorded");
+        let owner = asked.caller.owner.clone();
+        let mut call = match placed(&self.app, asked).await {
+            Ok(call) => call,
+            Err(refusal) => {
+                failed(&refusal);
+                tell.send_replace(Some(false));
+                self.app.metrics.recorded(State::StoreFailed.as_str());
+                return self.note_failure(exchange, owner).await;
             }
         };
-        if let Some(ended) = end {
-            let is_behind = queue.is_behind.load(Ordering::Acquire);
-            return finish(&app, call, ended, is_behind).await.unwrap_or_else(|refusal| failed(&refusal));
+        if let Some(conversation) = call.conversation() {
+            self.registered.placed(conversation);
+        }
+        tell.send_replace(Some(call.conversation().is_some()));
+        // The side that passes on ends without a word if the server ends.
+        let mut ended = Ended::Stopped;
+        let mut after_pieces = None;
+        loop {
+            let next = match after_pieces.take() {
+                Some(next) => Some(next),
+                None => passed.recv().await,
+            };
+            match next {
+                None => break,
+                Some(Passed::End(how)) => {
+                    ended = how;
+                    break;
+                }
+                Some(Passed::Head { status, headers, waited }) => call.head(status, &headers, waited),
+                Some(Passed::Left) => call.left(),
+                Some(Passed::Piece(piece)) => {
+                    // What has come meanwhile is stored at one time.
+                    let mut pieces = vec![piece];
+                    while pieces.len() < AT_ONCE && after_pieces.is_none() {
+                        match passed.try_recv() {
+                            Ok(Passed::Piece(piece)) => pieces.push(piece),
+                            Ok(other) => after_pieces = Some(other),
+                            Err(_) => break,
+                        }
+                    }
+                    match self.take(call, pieces, &failed).await {
+                        Ok(back) => call = back,
+                        Err(refusal) => {
+                            self.app.metrics.recorded(State::StoreFailed.as_str());
+                            return failed(&refusal);
+                        }
+                    }
+                }
+            }
+        }
+        let (is_behind, is_stopped) = (self.queue.is_behind.load(Ordering::Acquire), *self.stopped.borrow());
+        match self.app.pool.run(move || call.finish(ended, is_behind, is_stopped)).await {
+            Ok(state) => self.app.metrics.recorded(state.as_str()),
+            Err(refusal) => {
+                self.app.metrics.recorded(State::StoreFailed.as_str());
+                failed(&refusal);
+            }
         }
     }
-    // The side that passes on has ended without a word: the server ends.
-    let is_behind = queue.is_behind.load(Ordering::Acquire);
-    finish(&app, call, Ended::Stopped, is_behind).await.unwrap_or_else(|refusal| failed(&refusal));
-}
 
-async fn finish(app: &Arc<App>, call: Call, ended: Ended, is_behind: bool) -> Result<(), Refusal> {
-    app.pool.run(move || call.finish(ended, is_behind)).await
+    /// Notes that the request was not stored, if the store takes that.
+    async fn note_failure(&self, exchange: Uuid, owner: String) {
+        let app = Arc::clone(&self.app);
+        let noted = self.app.pool.run(move || {
+            let book = Book::open(&app.store, &owner)?;
+            Ok(book.end(exchange, &End::of(State::StoreFailed), None, None)?)
+        });
+        if let Err(refusal) = noted.await {
+            tracing::error!(%exchange, error = %refusal.message, "a call has no line in the book");
+        }
+    }
+
+    async fn take(&self, mut call: Call, pieces: Vec<Bytes>, failed: &impl Fn(&Refusal)) -> Result<Call, Refusal> {
+        let length = pieces.iter().map(Bytes::len).sum();
+        let taken = self.app.pool.run(move || {
+            let result = pieces.iter().try_for_each(|piece| call.take(piece));
+            Ok((call, result))
+        });
+        let taken = taken.await;
+        let waiting = self.queue.bytes.fetch_sub(length, Ordering::AcqRel).saturating_sub(length);
+        self.queue.room.keep(waiting);
+        let (mut call, result) = taken?;
+        if let Err(refusal) = result {
+            failed(&refusal);
+            call.store_failed();
+        }
+        Ok(call)
+    }
 }
 
 /// A call at its place, once all that it may echo is stored, or was waited for in vain.

@@ -2,24 +2,26 @@
 //!
 //! A prefix counts only if it reaches an answer that was recorded. What is looked at, in this order:
 //!
-//! 1. The whole request was asked before, in this scope. Its answer failed, was cut off, or still runs: another attempt, at the same
-//!    place. Its answer is complete: a fork, that answers again.
+//! 1. The whole request was asked before, in this scope. Its answer failed, was cut off, or still runs: another attempt, at the
+//!    same place. Its answer is complete: a fork, that answers again.
 //! 2. A beginning of what follows the last answer was asked, in this scope, and got no answer: it goes on there.
-//! 3. The model's last run is the echo of a recorded answer, or else the one before it ...: it goes on after that, or leaves there.
+//! 3. The model's last run is the echo of a recorded answer: it goes on after that, or leaves there.
 //! 4. All runs are equal, but what was given to the model in between is not: the client has rewritten its past.
+//! 5. An earlier run is the echo of a recorded answer: it leaves there.
 
 use std::collections::BTreeSet;
 
-use super::book::{Book, Entry};
+use super::book::{Book, Entry, How};
 use super::echo::{self, Echo, Kept};
-use super::meaning::Digest;
-use super::scope::{Kind, Scope};
+use super::meaning::{self, Digest, Meaning, is_made_up};
+use super::scope::{Elsewhere, Kind, Scope};
 use super::turns::{Part, Run, Turns};
 use crate::error::{Error, Result};
 use crate::history::{MessageState, StoredMessage};
-use crate::log::reading::{self, PageSize};
+use crate::log::reading;
 use crate::log::{AppendOptions, ExpectedHead, NewConversation};
 use crate::model::{Body, Chunk, ConversationId, FinishReason, Json, Message, Name, Role, StartedBy};
+use crate::server::exchanges::Exchanges;
 
 /// The field of a message's metadata that says what the proxy knows of it.
 pub(super) const FIELD: &str = "convo";
@@ -32,29 +34,10 @@ const EVIDENCE: usize = 64;
 #[derive(Clone, Debug)]
 pub(super) struct Placed {
     pub(super) entry: Entry,
-    pub(super) how: How,
-    /// Whether what was given to the model before the last answer is not what is recorded.
-    pub(super) is_rewritten: bool,
-}
-
-/// What a request is to what is recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum How {
-    New,
-    Continued,
-    Forked,
-    Attempt,
-}
-
-impl How {
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::New => "new",
-            Self::Continued => "continued",
-            Self::Forked => "forked",
-            Self::Attempt => "attempt",
-        }
-    }
+    /// The digest by which the book has the entry.
+    pub(super) asked: Digest,
+    /// The messages of the request, by their positions, in whose places others are recorded: the client has rewritten its past.
+    pub(super) rewritten: Vec<usize>,
 }
 
 /// What came of looking.
@@ -74,6 +57,7 @@ pub(super) struct Request<'a> {
     pub(super) skips: fn(Role, &Chunk) -> bool,
     /// Whether it may still wait for answers that are being stored.
     pub(super) may_wait: bool,
+    pub(super) exchanges: &'a Exchanges,
 }
 
 /// A call that was recorded, as it is now.
@@ -124,7 +108,7 @@ struct Plan<'a> {
     answer_before: Option<u64>,
     calls: Option<Digest>,
     how: How,
-    is_rewritten: bool,
+    rewritten: Vec<usize>,
 }
 
 impl<'a> Request<'a> {
@@ -146,6 +130,11 @@ impl<'a> Request<'a> {
     }
 
     fn plan(&self) -> Result<Option<Plan<'a>>> {
+        match &self.scope.kept_elsewhere {
+            Some(Elsewhere::Response(id)) => return self.after_response(id),
+            Some(Elsewhere::Conversation) => return self.at_the_end().map(Some),
+            None => {}
+        }
         let asked = self.recorded(&self.turns.asked, |entry| self.is_same_question(entry))?;
         if let Some(plan) = self.repeated(&asked)? {
             return Ok(Some(plan));
@@ -158,7 +147,7 @@ impl<'a> Request<'a> {
                 return Ok(Some(self.goes_on_unanswered(recorded, &asked, part)?));
             }
         }
-        for run in self.turns.looked_up() {
+        for (number, run) in self.turns.looked_up().enumerate() {
             let is_possible =
                 |entry: &Entry| self.is_users(entry) && entry.calls.is_none_or(|calls| calls == run.calls);
             let mut asked = self.recorded(&run.before, is_possible)?;
@@ -169,11 +158,43 @@ impl<'a> Request<'a> {
                 Echoed::Wait => return Ok(None),
                 Echoed::Nothing => {}
             }
-        }
-        if let Some(plan) = self.rewritten()? {
-            return Ok(Some(plan));
+            // Who cleared an early result goes on, and leaves nothing.
+            if number == 0
+                && let Some(plan) = self.rewritten()?
+            {
+                return Ok(Some(plan));
+            }
         }
         Ok(Some(self.new_conversation()))
+    }
+
+    /// The provider has what came before: the request goes on after the answer of this id.
+    fn after_response(&self, id: &str) -> Result<Option<Plan<'a>>> {
+        let asked = self.recorded(&self.turns.asked, |entry| self.is_in_scope(entry))?;
+        if let Some(plan) = self.repeated(&asked)? {
+            return Ok(Some(plan));
+        }
+        let before = self.book.response(id)?.filter(|entry| self.is_users(entry));
+        let Some(recorded) = before.map(|entry| self.read(entry)).transpose()?.flatten() else {
+            return Ok(Some(self.new_conversation()));
+        };
+        let Some(answer) = &recorded.answer else { return Ok(Some(self.new_conversation())) };
+        if answer.is_open && self.may_wait {
+            return Ok(None);
+        }
+        let mut plan = self.after(&recorded, std::slice::from_ref(&recorded), answer, Echo::Whole, self.rest(0, 0));
+        plan.answer_before = Some(answer.stored.index);
+        Ok(Some(plan))
+    }
+
+    /// The provider has what came before, under a name: the request goes on where the last one of that name did.
+    fn at_the_end(&self) -> Result<Plan<'a>> {
+        let Some(id) = self.book.newest_in(&self.scope.digest)? else { return Ok(self.new_conversation()) };
+        let name = self.book.own(id);
+        let Some(view) = self.book.store.log().view(&name)? else { return Ok(self.new_conversation()) };
+        let (last_seq, next_message) = (view.last_seq(), view.head.next_message_index);
+        let how = How::Continued;
+        Ok(Plan { name, last_seq, next_message, how, ..self.new_conversation() })
     }
 
     fn is_users(&self, entry: &Entry) -> bool {
@@ -182,7 +203,7 @@ impl<'a> Request<'a> {
 
     fn is_in_scope(&self, entry: &Entry) -> bool {
         let is_same = entry.scope == self.scope.digest && self.is_users(entry);
-        // Without a session only what is said around the messages tells two conversations apart.
+        // Without a session two conversations differ only in what is said around the messages.
         is_same && (entry.session || entry.surroundings == self.scope.surroundings)
     }
 
@@ -216,18 +237,12 @@ impl<'a> Request<'a> {
         }
         let item = reading::find_hidden_item(store.log(), &view, &entry.exchange.to_string())?;
         let answer = match item {
-            Some(item) => self.message(&name, item.message_index)?.map(Answer::of),
+            Some(item) => self.book.message(&name, item.message_index)?.map(Answer::of),
             None => None,
         };
-        let has_ended = answer.is_some() || self.book.ended(entry.exchange)?.is_some();
+        let is_lost = self.exchanges.is_lost(entry.exchange);
+        let has_ended = answer.is_some() || is_lost || self.book.ended(entry.exchange)?.is_some();
         Ok(Some(Recorded { entry, name, next_message, last_seq, answer, has_ended }))
-    }
-
-    /// A message, hidden or not.
-    fn message(&self, name: &Name, index: u64) -> Result<Option<StoredMessage>> {
-        let size = PageSize { limit: 1, bytes: 0, shows_hidden: true };
-        let (messages, _) = self.book.store.page(name, index, size)?;
-        Ok(messages.into_iter().find(|stored| stored.index == index))
     }
 
     /// What the client gave the model before an answer in the same run.
@@ -313,7 +328,7 @@ impl<'a> Request<'a> {
     /// The seq of the last entry of what was asked.
     fn end_of_question(&self, recorded: &Recorded) -> Result<u64> {
         let last = recorded.entry.from.checked_sub(1);
-        let last = last.map(|index| self.message(&recorded.name, index)).transpose()?.flatten();
+        let last = last.map(|index| self.book.message(&recorded.name, index)).transpose()?.flatten();
         last.map(|stored| stored.last_seq).ok_or_else(|| Error::no_conversation(&recorded.name))
     }
 
@@ -351,7 +366,6 @@ impl<'a> Request<'a> {
                 return Ok(Echoed::Wait);
             }
         }
-        let is_text = |chunk: &&Chunk| matches!(chunk.body, Body::Text { .. } | Body::Thinking { .. });
         let in_vain = |recorded: &&Recorded| {
             let entry = &recorded.entry;
             let is_own = entry.session && entry.scope == self.scope.digest;
@@ -378,7 +392,7 @@ impl<'a> Request<'a> {
     /// Whether nobody else's answer could be taken for this one, where no session says whose it is.
     fn is_evident(&self, recorded: &Recorded, answer: &Answer) -> bool {
         let entry = &recorded.entry;
-        let has_id = |chunk: &Chunk| matches!(&chunk.body, Body::ToolCall { id, .. } if !id.is_empty());
+        let has_id = |chunk: &Chunk| matches!(&chunk.body, Body::ToolCall { id, name, .. } if !is_made_up(id, name));
         let chunks = &answer.stored.message.chunks;
         let length = chunks.iter().map(|chunk| if let Body::Text { text, .. } = &chunk.body { text.len() } else { 0 });
         let is_own = entry.scope == self.scope.digest && entry.surroundings == self.scope.surroundings;
@@ -389,8 +403,8 @@ impl<'a> Request<'a> {
     fn after_run(&self, run: &Run, recorded: &Recorded, asked: &[Recorded], answer: &Answer, echo: Echo) -> Plan<'a> {
         let mut plan = self.after(recorded, asked, answer, echo, Vec::new());
         plan.answer_before = Some(answer.stored.index);
-        let is_made_up = |chunk: &Chunk| matches!(&chunk.body, Body::ToolCall { id, .. } if id.is_empty());
-        let ids = recorded.entry.calls.filter(|_| !answer.stored.message.chunks.iter().any(is_made_up));
+        let lacks_id = |chunk: &Chunk| matches!(&chunk.body, Body::ToolCall { id, name, .. } if is_made_up(id, name));
+        let ids = recorded.entry.calls.filter(|_| !answer.stored.message.chunks.iter().any(lacks_id));
         plan.calls = ids.map(|_| self.turns.calls);
         self.follow(&mut plan, run);
         if Some(run.end) == self.turns.trailing().map(|run| run.end) {
@@ -466,11 +480,12 @@ impl<'a> Request<'a> {
             answer_before: recorded.entry.answer_before,
             calls: recorded.entry.calls,
             how: How::Continued,
-            is_rewritten: false,
+            rewritten: Vec::new(),
         }
     }
 
-    /// The client has rewritten its past: the model's runs are those of the newest conversation of this session, all else need not be.
+    /// The client has rewritten its past: the model's runs are those of the newest conversation of this session, all else need
+    /// not be.
     fn rewritten(&self) -> Result<Option<Plan<'a>>> {
         if self.scope.session.is_none() || self.turns.runs.is_empty() {
             return Ok(None);
@@ -484,20 +499,32 @@ impl<'a> Request<'a> {
             Err(error) => return Err(error),
         };
         let mut runs = self.turns.runs.iter();
-        let mut last = None;
+        let (mut last, mut hide, mut kept, mut rewritten) = (None, Vec::new(), Vec::new(), Vec::new());
         let mut rest = messages.as_slice();
+        let mut given_from = 0;
         while let Some(first) = rest.iter().position(|stored| stored.message.role == Role::Assistant) {
             let from = rest.get(first..).unwrap_or_default();
             let length = from.iter().position(|stored| stored.message.role != Role::Assistant).unwrap_or(from.len());
-            let recorded: Vec<&Chunk> = from.iter().take(length).flat_map(|stored| &stored.message.chunks).collect();
+            let (answers, after) = from.split_at_checked(length).unwrap_or_default();
+            let recorded: Vec<&Chunk> = answers.iter().flat_map(|stored| &stored.message.chunks).collect();
             let Some(run) = runs.next() else { return Ok(None) };
+            let was = rest.iter().take(first).map(|stored| &stored.message);
+            if said(was) != said(self.turns.messages.get(given_from..run.first).unwrap_or_default()) {
+                rewritten.extend(given_from..run.first);
+            }
+            given_from = run.end;
             let echoed: Vec<&Chunk> = chunks(self.turns.run_messages(run)).collect();
-            let is_whole = from.iter().take(length).all(|stored| stored.state == MessageState::Complete);
-            if !is_whole || !same(&recorded, &echoed, self.skips) {
+            let is_whole = answers.iter().all(|stored| stored.state == MessageState::Complete);
+            let has_failed = after.is_empty() && answers.iter().all(has_failed) && echoed.iter().all(is_text);
+            if has_failed && (last.is_some() || self.begins_as(messages.first())) {
+                // Words of the client in the place of an answer that it has not got.
+                hide = answers.iter().map(|stored| (stored.index, None)).collect();
+                kept = self.turns.run_messages(run).iter().cloned().map(kept_by_client).collect();
+            } else if !is_whole || !same(&recorded, &echoed, self.skips) {
                 return Ok(None);
             }
-            last = from.get(length.saturating_sub(1)).map(|stored| (run, stored.index));
-            rest = from.get(length..).unwrap_or_default();
+            last = answers.last().map(|stored| (run, stored.index));
+            rest = after;
         }
         // After the last answer nothing was asked that the request does not ask.
         let Some((run, answer)) = last.filter(|_| rest.is_empty()) else { return Ok(None) };
@@ -506,18 +533,27 @@ impl<'a> Request<'a> {
             last_seq: view.last_seq(),
             next_message: view.head.next_message_index,
             leave_at: None,
-            hide: Vec::new(),
-            kept: Vec::new(),
+            hide,
+            kept,
             rest: Vec::new(),
             prefill: &[],
             run: None,
             answer_before: Some(answer),
             calls: None,
             how: How::Continued,
-            is_rewritten: true,
+            rewritten,
         };
         self.follow(&mut plan, run);
         Ok(Some(plan))
+    }
+
+    /// Whether the request begins with the words of a recorded message.
+    fn begins_as(&self, recorded: Option<&StoredMessage>) -> bool {
+        let (Some(recorded), Some(first)) = (recorded, self.turns.messages.first()) else { return false };
+        let text = |chunk: &Chunk| if let Body::Text { text, .. } = &chunk.body { text.clone() } else { String::new() };
+        let words = |message: &Message| message.chunks.iter().map(text).collect::<String>();
+        let was = words(&recorded.message);
+        recorded.message.role == first.role && !was.is_empty() && words(first).starts_with(&was)
     }
 
     fn new_conversation(&self) -> Plan<'a> {
@@ -537,7 +573,7 @@ impl<'a> Request<'a> {
             answer_before: None,
             calls: Some(self.turns.calls),
             how: How::New,
-            is_rewritten: false,
+            rewritten: Vec::new(),
         }
     }
 
@@ -595,6 +631,7 @@ impl<'a> Request<'a> {
         }
         let entry = Entry {
             exchange: self.exchange,
+            how: plan.how,
             conversation: name.id(),
             from: run_from,
             kept: run,
@@ -607,7 +644,7 @@ impl<'a> Request<'a> {
             items: self.turns.items,
         };
         self.book.write(&self.turns.asked, &entry, begins)?;
-        Ok(Placed { entry, how: plan.how, is_rewritten: plan.is_rewritten })
+        Ok(Placed { entry, asked: self.turns.asked, rewritten: plan.rewritten })
     }
 
     /// The tags of a conversation that begins here.
@@ -627,6 +664,9 @@ impl<'a> Request<'a> {
         {
             tags.extend(StartedBy::from(parent).tags());
         }
+        if matches!(self.scope.kept_elsewhere, Some(Elsewhere::Response(_))) {
+            tags.push("parent-unknown".to_owned());
+        }
         if let Some(derived) = derived.filter(|_| self.scope.session.is_some() && self.scope.kind == Kind::Main) {
             tags.push(format!("follows:{derived}"));
         }
@@ -636,7 +676,18 @@ impl<'a> Request<'a> {
 
 /// Tags that the proxy gives.
 fn is_ours(tag: &str) -> bool {
-    ["session:", "branch:", "kind:", "follows:", "started-by:"].iter().any(|prefix| tag.starts_with(prefix))
+    let ours = ["session:", "branch:", "kind:", "follows:", "started-by:", "parent-unknown"];
+    ours.iter().any(|prefix| tag.starts_with(prefix))
+}
+
+fn is_text(chunk: &&Chunk) -> bool {
+    matches!(chunk.body, Body::Text { .. } | Body::Thinking { .. })
+}
+
+/// Whether an answer has ended, and not as answers do.
+fn has_failed(stored: &StoredMessage) -> bool {
+    let answer = Answer::of(stored.clone());
+    answer.is_cut && !answer.is_open
 }
 
 enum Echoed<'a> {
@@ -666,6 +717,19 @@ fn is_undelivered(stored: &StoredMessage) -> bool {
 
 fn chunks(messages: &[Message]) -> impl Iterator<Item = &Chunk> {
     messages.iter().flat_map(|message| &message.chunks)
+}
+
+/// What messages say, by roles, whatever their parts are.
+fn said<'m>(messages: impl IntoIterator<Item = &'m Message>) -> Vec<(Role, Meaning<'m>)> {
+    let mut all: Vec<(Role, Meaning<'m>)> = Vec::new();
+    let messages = messages.into_iter().flat_map(|message| message.chunks.iter().map(|chunk| (message.role, chunk)));
+    for (role, meaning) in messages.filter_map(|(role, chunk)| Some((role, meaning::of(chunk)?))) {
+        match (all.last_mut(), meaning) {
+            (Some((by, Meaning::Text(before))), Meaning::Text(more)) if *by == role => before.to_mut().push_str(&more),
+            (_, meaning) => all.push((role, meaning)),
+        }
+    }
+    all
 }
 
 fn same(was: &[&Chunk], is: &[&Chunk], skips: fn(Role, &Chunk) -> bool) -> bool {

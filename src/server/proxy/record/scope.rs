@@ -63,10 +63,20 @@ pub(super) struct Scope {
     pub(super) surroundings: Digest,
     /// The name of the conversation that the client wants.
     pub(super) wanted: Option<String>,
+    /// What came before, if the request does not hold it.
+    pub(super) kept_elsewhere: Option<Elsewhere>,
+}
+
+/// What a provider keeps of a conversation, so that a request has what follows alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Elsewhere {
+    /// All up to the answer of this id.
+    Response(String),
+    /// A conversation of the provider's: its name is the session.
+    Conversation,
 }
 
 impl Scope {
-    /// `request`: its fields but the messages.
     pub(super) fn of(key: &Key, upstream: &str, wire: &str, headers: &HeaderMap, request: &Value) -> Self {
         let turn = headers.get("x-codex-turn-metadata").and_then(|value| value.to_str().ok());
         let turn: Value = turn.and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null);
@@ -77,6 +87,14 @@ impl Scope {
         let session = named(headers, SESSION_HEADERS).or(in_user);
         let cache_key = request.get("prompt_cache_key").and_then(Value::as_str).map(str::to_owned);
         let session = session.or_else(|| cache_key.filter(|key| is_id(key)));
+        let kept = request.get("conversation").and_then(|kept| kept.as_str().or_else(|| kept.get("id")?.as_str()));
+        let previous = request.get("previous_response_id").and_then(Value::as_str);
+        let kept_elsewhere = match (previous, kept) {
+            (Some(id), _) => Some(Elsewhere::Response(id.to_owned())),
+            (None, Some(_)) => Some(Elsewhere::Conversation),
+            (None, None) => None,
+        };
+        let session = kept.map(|kept| format!("provider {kept}")).or(session);
         let said = named(headers, BRANCH_HEADERS);
         // The first agent of a session has the session's own name.
         let branch = said.filter(|branch| session.as_ref() != Some(branch));
@@ -105,6 +123,7 @@ impl Scope {
             kind,
             user,
             wanted,
+            kept_elsewhere,
         }
     }
 }
@@ -130,7 +149,9 @@ fn user(key: &Key, request: &Value) -> Option<Digest> {
 
 fn kind(headers: &HeaderMap, turn: &Value, request: &Value, is_branch: bool) -> Kind {
     let asks = turn.get("request_kind").and_then(Value::as_str);
-    if asks == Some("compaction") {
+    let last = request.get("input").and_then(Value::as_array).and_then(|items| items.last());
+    let is_trigger = last.is_some_and(|item| item.get("type").is_some_and(|kind| kind == "compaction_trigger"));
+    if asks == Some("compaction") || is_trigger {
         return Kind::Compaction;
     }
     let has_tools = request.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty());

@@ -44,8 +44,12 @@ pub(super) struct Part {
 }
 
 impl Turns {
-    pub(super) fn of(key: &Key, messages: Vec<Message>, skips: fn(Role, &Chunk) -> bool) -> Self {
+    /// `before`: the answer that comes before the request, if the provider has what it answers.
+    pub(super) fn of(key: &Key, before: Option<&str>, messages: Vec<Message>, skips: fn(Role, &Chunk) -> bool) -> Self {
         let mut running = key.running();
+        if let Some(before) = before {
+            running.say(Role::Assistant, &Meaning::Reference(before.to_owned()), None);
+        }
         let mut ids = key.running();
         let (mut runs, mut parts) = (Vec::new(), Vec::new());
         let is_clients = |message: &&Message| !is_models(message);
@@ -115,10 +119,17 @@ fn chunks(messages: &[Message]) -> impl Iterator<Item = (Role, &Chunk)> {
 fn say_given(running: &mut Running, messages: &[Message], calls: &[Message], first: usize, is_last: bool) -> Vec<Part> {
     let called: Vec<(&str, &str)> = chunks(calls).filter_map(|(_, chunk)| call(chunk)).collect();
     let mut taken = vec![false; called.len()];
-    let mut results = Vec::new();
+    let mut results: Vec<(Option<usize>, Meaning<'_>)> = Vec::new();
     for (_, chunk) in chunks(messages) {
         let Some(result @ Meaning::Result { id, name, .. }) = meaning::of(chunk) else { continue };
         let mut free = called.iter().enumerate().filter(|(at, _)| !taken.get(*at).copied().unwrap_or(true));
+        // Some clients send one twice after they were started again.
+        let is_again = |(at, before): &(Option<usize>, Meaning<'_>)| {
+            at.is_some_and(|at| called.get(at).is_some_and(|(call, _)| *call == id)) && *before == result
+        };
+        if !id.is_empty() && results.iter().any(is_again) {
+            continue;
+        }
         let by_id = free.clone().find(|(_, (call, _))| !id.is_empty() && *call == id);
         let found = by_id.or_else(|| free.find(|(_, (_, call))| name.is_some_and(|name| *call == name)));
         let position = found.map(|(at, _)| at);

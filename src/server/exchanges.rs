@@ -1,0 +1,101 @@
+//! The calls of models that this server records now.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, watch};
+use uuid::Uuid;
+
+use crate::model::ConversationId;
+
+/// The calls that are recorded now.
+#[derive(Debug)]
+pub(crate) struct Exchanges {
+    running: Mutex<HashMap<Uuid, Running>>,
+    ended: Notify,
+    /// The first id of this server: those before it are of earlier ones, or of others of the same store.
+    first: Uuid,
+}
+
+impl Default for Exchanges {
+    fn default() -> Self {
+        Self { running: Mutex::default(), ended: Notify::new(), first: Uuid::now_v7() }
+    }
+}
+
+#[derive(Debug)]
+struct Running {
+    owner: String,
+    /// Known once the request is stored.
+    conversation: Option<ConversationId>,
+    stop: watch::Sender<bool>,
+}
+
+/// One of them, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Registered {
+    exchanges: Arc<Exchanges>,
+    id: Uuid,
+}
+
+impl Exchanges {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, Running>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Registers a call: also whether it is to stop.
+    pub(crate) fn begin(self: &Arc<Self>, id: Uuid, owner: &str) -> (Registered, watch::Receiver<bool>) {
+        let (stop, stopped) = watch::channel(false);
+        self.lock().insert(id, Running { owner: owner.to_owned(), conversation: None, stop });
+        (Registered { exchanges: Arc::clone(self), id }, stopped)
+    }
+
+    /// Stops the answers that are being written to a conversation: the exchanges.
+    pub(crate) fn stop(&self, owner: &str, conversation: ConversationId) -> Vec<Uuid> {
+        let running = self.lock();
+        let is_meant = |running: &Running| running.owner == owner && running.conversation == Some(conversation);
+        let mut stopped = Vec::new();
+        for (id, one) in running.iter().filter(|(_, running)| is_meant(running)) {
+            one.stop.send_replace(true);
+            stopped.push(*id);
+        }
+        stopped
+    }
+
+    /// Returns once none is recorded any more.
+    pub(crate) async fn none(&self) {
+        loop {
+            // Asked for before the look, so that nothing is missed between.
+            let ended = self.ended.notified();
+            if self.lock().is_empty() {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    /// Whether the end of a call, of which the book knows none, was lost with the server that passed it on.
+    pub(crate) fn is_lost(&self, id: Uuid) -> bool {
+        // Ids are in the order of time.
+        id < self.first
+    }
+
+    pub(crate) fn is_running(&self, owner: &str, id: Uuid) -> bool {
+        self.lock().get(&id).is_some_and(|running| running.owner == owner)
+    }
+}
+
+impl Registered {
+    pub(crate) fn placed(&self, conversation: ConversationId) {
+        if let Some(running) = self.exchanges.lock().get_mut(&self.id) {
+            running.conversation = Some(conversation);
+        }
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.exchanges.lock().remove(&self.id);
+        self.exchanges.ended.notify_waiters();
+    }
+}

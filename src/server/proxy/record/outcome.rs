@@ -1,0 +1,74 @@
+//! What has become of a call, now or earlier.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::book::{Book, End, How, State};
+use crate::error::Result;
+use crate::history::MessageState;
+use crate::log::reading;
+use crate::model::ConversationId;
+use crate::server::app::App;
+use crate::store::Store;
+
+/// A call of a model that passed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Exchange {
+    /// Its id, as `x-convo-exchange` had it.
+    exchange: String,
+    state: State,
+    /// What the request was to what was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    how: Option<How>,
+    /// Where the request is stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conversation: Option<ConversationId>,
+    /// The answer, by its index.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<u64>,
+    /// Of the upstream's answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    /// The upstream's words for an error in place of an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+/// What has become of an owner's call; `None` if there is no such call.
+pub(crate) fn exchange(app: &App, store: &Store, owner: &str, id: Uuid) -> Result<Option<Exchange>> {
+    // Asked before the book: what ends meanwhile is in it.
+    let is_running = app.exchanges.is_running(owner, id);
+    let book = Book::known(store, owner)?;
+    let (entry, end) = match &book {
+        Some(book) => (book.exchange(id)?, book.ended(id)?),
+        None => (None, None),
+    };
+    if entry.is_none() && end.is_none() && !is_running {
+        return Ok(None);
+    }
+    let mut end = end.unwrap_or_else(|| End::of(State::Started));
+    if let (Some(book), Some(entry)) = (&book, &entry) {
+        end.conversation = Some(entry.conversation);
+        if end.state == State::Started && !is_running {
+            let name = book.own(entry.conversation);
+            let item = match store.log().view(&name)? {
+                Some(view) => reading::find_hidden_item(store.log(), &view, &id.to_string())?,
+                None => None,
+            };
+            let stored = item.map(|item| book.message(&name, item.message_index)).transpose()?.flatten();
+            end.message = stored.as_ref().map(|stored| stored.index);
+            let is_cut = match stored {
+                Some(stored) => stored.state == MessageState::Interrupted,
+                None => app.exchanges.is_lost(id),
+            };
+            // The server that wrote it ended without a word.
+            if is_cut {
+                end.state = State::Cut;
+            }
+        }
+    }
+    let End { state, status, error, conversation, message } = end;
+    let how = entry.map(|entry| entry.how);
+    Ok(Some(Exchange { exchange: id.to_string(), state, how, conversation, message, status, error }))
+}

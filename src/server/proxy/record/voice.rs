@@ -1,0 +1,129 @@
+//! What the model says in one choice of an answer, and its message in the store.
+
+use uuid::Uuid;
+
+use crate::log::AppendOptions;
+use crate::model::{Body, FinishReason, Json, Metadata, Name, Role};
+use crate::provider::{Decoder, Event, Target};
+use crate::server::proxy::exchange::Secrets;
+use crate::server::refusal::Refusal;
+use crate::store::{Begun, MessageWriter, Store};
+
+/// A choice. Most answers have one.
+#[derive(Debug)]
+pub(super) struct Voice {
+    /// What its message is found by: the exchange, or for a further choice an id of its own.
+    pub(super) id: Uuid,
+    decoder: Option<Decoder>,
+    writer: Option<MessageWriter>,
+    /// What the provider says of the message as a whole: it is stored with the end.
+    said: Option<Metadata>,
+    /// The provider's id of the answer.
+    pub(super) response: Option<String>,
+    /// The message, by its index.
+    pub(super) message: Option<u64>,
+    pub(super) reason: Option<FinishReason>,
+}
+
+/// Where a choice is stored.
+pub(super) struct Place<'a> {
+    pub(super) store: &'a Store,
+    pub(super) name: Name,
+    pub(super) secrets: &'a Secrets,
+    /// What is known of the request: a field of the message.
+    pub(super) about: &'a mut dyn FnMut() -> Option<(&'static str, Json)>,
+    /// What is known at the end.
+    pub(super) end: &'a dyn Fn() -> Option<(&'static str, Json)>,
+}
+
+impl Voice {
+    pub(super) fn new(target: Target, choice: u64, id: Uuid) -> Self {
+        let decoder = Some(Decoder::of_choice(target, choice));
+        Self { id, decoder, writer: None, said: None, response: None, message: None, reason: None }
+    }
+
+    /// Takes bytes of the answer: whether its message began with them.
+    pub(super) fn take(&mut self, bytes: &[u8], place: &mut Place<'_>) -> Result<bool, Refusal> {
+        let Some(decoder) = &mut self.decoder else { return Ok(false) };
+        let events = decoder.push(bytes)?;
+        self.store(events, place)
+    }
+
+    /// Takes the end of the bytes. `is_part`: some of them were left out.
+    pub(super) fn finish(&mut self, is_part: bool, place: &mut Place<'_>) -> Result<bool, Refusal> {
+        let Some(decoder) = self.decoder.take() else { return Ok(false) };
+        let mut events = decoder.finish();
+        for event in &mut events {
+            if let Event::Finish { reason, .. } = event {
+                if is_part {
+                    *reason = Some(FinishReason::Interrupted);
+                }
+                self.reason.clone_from(reason);
+            }
+        }
+        self.store(events, place)
+    }
+
+    /// Nothing more is stored.
+    pub(super) fn drop_rest(&mut self) {
+        self.decoder = None;
+        self.writer = None;
+    }
+
+    fn store(&mut self, events: Vec<Event>, place: &mut Place<'_>) -> Result<bool, Refusal> {
+        let mut begins = false;
+        for event in events {
+            match event {
+                // A message begins with its first word: an answer without any is none.
+                Event::Begin(metadata) => {
+                    self.response.clone_from(&metadata.id);
+                    self.said = Some(metadata);
+                }
+                Event::Delta { chunk_index, mut chunk } => {
+                    if let Body::Error { message, .. } = &mut chunk.body {
+                        place.secrets.take_out(message);
+                    }
+                    if self.message.is_none() {
+                        self.begin(place)?;
+                        begins = true;
+                    }
+                    if let Some(writer) = &mut self.writer {
+                        writer.push(chunk_index, chunk)?;
+                    }
+                }
+                finish @ Event::Finish { .. } => {
+                    if let Some(mut writer) = self.writer.take() {
+                        let mut said = self.said.take().unwrap_or_default();
+                        if let Some((name, end)) = (place.end)() {
+                            said.extra.push(name, end);
+                        }
+                        writer.ingest([Event::Begin(said), finish])?;
+                    }
+                }
+            }
+        }
+        Ok(begins)
+    }
+
+    fn begin(&mut self, place: &mut Place<'_>) -> Result<(), Refusal> {
+        let said = self.said.as_ref();
+        let mut metadata = Metadata {
+            model: said.and_then(|said| said.model.clone()),
+            provider: said.and_then(|said| said.provider.clone()),
+            // What the answer is found by: the provider's own id comes with the end.
+            id: Some(self.id.to_string()),
+            ..Metadata::default()
+        };
+        if let Some((name, about)) = (place.about)() {
+            metadata.extra.push(name, about);
+        }
+        match place.store.begin_with(&place.name, Role::Assistant, metadata, &AppendOptions::new())? {
+            Begun::Writer(writer) => {
+                self.message = Some(writer.message_index());
+                self.writer = Some(writer);
+                Ok(())
+            }
+            Begun::Duplicate(_) => Err(Refusal::internal("a begin without a key was answered as a repetition")),
+        }
+    }
+}

@@ -1,0 +1,528 @@
+//! One call: what of it is stored, however it ends, and what its exchange says.
+
+use std::io::Write;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::answers::{Wire, heard};
+use super::{Recorder, Reply, passed, said};
+use crate::common::http::Open;
+
+const PATHS: [(&str, Wire); 4] = [
+    ("/v1/messages", Wire::Anthropic),
+    ("/v1/chat/completions", Wire::Chat),
+    ("/v1/responses", Wire::Responses),
+    ("/v1beta/models/m:streamGenerateContent?alt=sse", Wire::Gemini),
+];
+
+/// A request that says hi.
+fn hi(wire: Wire) -> Value {
+    let list = match wire {
+        Wire::Gemini => json!({ "role": "user", "parts": [{ "text": "hi" }] }),
+        Wire::Anthropic | Wire::Chat | Wire::Responses => json!({ "role": "user", "content": "hi" }),
+    };
+    let name = match wire {
+        Wire::Gemini => "contents",
+        Wire::Responses => "input",
+        Wire::Anthropic | Wire::Chat => "messages",
+    };
+    json!({ "model": "m", "stream": true, name: [list] })
+}
+
+/// An answer with a text and a call.
+fn answer(wire: Wire) -> Vec<Value> {
+    match wire {
+        Wire::Anthropic => vec![
+            json!({ "type": "text", "text": "I look. €" }),
+            json!({ "type": "tool_use", "id": "t1", "name": "f", "input": { "a": [1, "b"] } }),
+        ],
+        Wire::Chat => vec![json!({ "role": "assistant", "content": "I look. €", "tool_calls": [{ "id": "t1",
+            "type": "function", "function": { "name": "f", "arguments": "{\"a\":[1,\"b\"]}" } }] })],
+        Wire::Responses => vec![
+            Wire::Responses.text("I look. €", 1)[0].clone(),
+            json!({ "type": "function_call", "id": "fc_1", "call_id": "t1", "name": "f", "status": "completed",
+                "arguments": "{\"a\":[1,\"b\"]}" }),
+        ],
+        Wire::Gemini => {
+            vec![json!({ "text": "I look. €" }), json!({ "functionCall": { "name": "f", "args": { "a": [1, "b"] } } })]
+        }
+    }
+}
+
+/// The stored answer of an exchange, as lines.
+fn stored(recorder: &Recorder, settled: &Value) -> Vec<String> {
+    match settled.get("message") {
+        Some(_) => said::by_messages(&[settled_message(recorder, settled)]),
+        None => Vec::new(),
+    }
+}
+
+fn settled_message(recorder: &Recorder, settled: &Value) -> Value {
+    let conversation = settled["conversation"].as_str().unwrap();
+    recorder.client().get(&format!("/api/v1/conversations/{conversation}/messages/{}", settled["message"])).ok()
+}
+
+#[test]
+fn what_a_client_got_is_what_is_stored_wherever_it_is_cut() {
+    let recorder = Recorder::open();
+    for (path, wire) in PATHS {
+        let events = wire.events(&answer(wire), 1);
+        for cut in 0..=events.len() {
+            let is_whole = cut == events.len();
+            let reply = if is_whole { Reply::of_events(&events) } else { Reply::cut_after(&events, cut) };
+            let session = format!("{wire:?} {cut}");
+            let got = recorder.ask(path, &[("x-session-id", &session)], &hi(wire), reply);
+            assert_eq!((got.status, got.is_whole), (200, is_whole), "{session}");
+            // No byte that the upstream sent before it broke off is lost on its way.
+            let sent = events[..cut].concat();
+            assert_eq!(String::from_utf8(got.body).unwrap(), sent, "{session}");
+            let settled = recorder.settled(&got.exchange);
+            assert_eq!(stored(&recorder, &settled), heard(wire, &events[..cut]), "{session}: {settled}");
+            // Who has all that is said has a whole answer.
+            let state = settled["state"].as_str().unwrap();
+            let may_be_whole = events.len() - cut <= 2;
+            assert!(state == "complete" && may_be_whole || state == "cut" && !is_whole, "{session}: {settled}");
+        }
+    }
+}
+
+/// An answer whose upstream waits after so many events, for the so many-th time.
+fn waiting(events: &[String], count: usize, times: usize) -> Reply {
+    let begun = events[..count].iter().fold(Reply::stream(), |reply, event| reply.then(event)).wait(times);
+    events[count..].iter().fold(begun, |reply, event| reply.then(event)).end()
+}
+
+fn begin(recorder: &Recorder, session: &str, reply: Reply) -> Open {
+    let body = hi(Wire::Anthropic).to_string();
+    recorder.begin(recorder.client(), "/v1/messages", &[("x-session-id", session)], body.as_bytes(), reply)
+}
+
+#[test]
+fn an_answer_whose_client_has_gone_is_read_to_its_end() {
+    let recorder = Recorder::open();
+    let events = Wire::Anthropic.events(&answer(Wire::Anthropic), 1);
+    for count in 1..events.len() {
+        let mut open = begin(&recorder, &count.to_string(), waiting(&events, count, count));
+        open.until(events[count - 1].as_bytes());
+        let exchange = passed(open, false).exchange;
+        recorder.go_on();
+        let settled = recorder.settled(&exchange);
+        assert_eq!(settled["state"], "complete", "{count}");
+        assert_eq!(stored(&recorder, &settled), heard(Wire::Anthropic, &events), "{count}");
+    }
+}
+
+#[test]
+fn it_is_noted_that_the_client_had_gone() {
+    let recorder = Recorder::open();
+    // More than what connections hold on their way.
+    let long = "x".repeat(64 * 1024);
+    let said = vec![json!({ "type": "text", "text": long.repeat(256) })];
+    let events = Wire::Anthropic.events(&said, 1);
+    let mut open = begin(&recorder, "s", Reply::of_events(&events));
+    open.until(b"message_start");
+    let exchange = passed(open, false).exchange;
+    let settled = recorder.settled(&exchange);
+    assert_eq!(settled["state"], "complete");
+    assert_eq!(settled_message(&recorder, &settled)["convo_end"]["delivered"], false);
+    let got = recorder.ask("/v1/messages", &[], &hi(Wire::Anthropic), Reply::of_events(&events[..3]));
+    let settled = recorder.settled(&got.exchange);
+    assert_eq!(settled_message(&recorder, &settled)["convo_end"]["delivered"], true);
+}
+
+#[test]
+fn an_answer_whose_client_has_gone_ends_if_that_is_wanted() {
+    let recorder = Recorder::with("memory:", "on_disconnect = \"cancel\"\n", &[]);
+    let events = Wire::Anthropic.events(&answer(Wire::Anthropic), 1);
+    for count in 1..events.len() {
+        let mut open = begin(&recorder, &count.to_string(), waiting(&events, count, 1));
+        open.until(events[count - 1].as_bytes());
+        let exchange = passed(open, false).exchange;
+        // The upstream still waits.
+        let settled = recorder.settled(&exchange);
+        let heard = heard(Wire::Anthropic, &events[..count]);
+        assert_eq!(stored(&recorder, &settled), heard, "{count}");
+        let is_whole = count + 1 == events.len();
+        assert_eq!(settled["state"], if is_whole { "complete" } else { "cut" }, "{count}");
+    }
+}
+
+#[test]
+fn an_answer_is_stopped_from_anywhere() {
+    let (recorder, wire) = (Recorder::open(), Wire::Anthropic);
+    let events = wire.events(&answer(wire), 1);
+    let mut open = begin(&recorder, "s", waiting(&events, 5, 1));
+    open.until(events[4].as_bytes());
+    let conversation = recorder.placed(open.answer.header("x-convo-exchange").unwrap());
+    let path = format!("/api/v1/conversations/{conversation}/stop");
+    let stopped = recorder.client().post(&path, &json!({})).ok();
+    assert!(!open.end(), "the client sees that it is not whole");
+    let exchange = passed(open, false).exchange;
+    assert_eq!(stopped["stopped"], json!([exchange]));
+    let settled = recorder.settled(&exchange);
+    assert_eq!(settled["state"], "stopped");
+    assert_eq!(stored(&recorder, &settled), heard(wire, &events[..5]));
+    // Nothing runs any more; and what is not there has no answers.
+    assert_eq!(recorder.client().post(&path, &json!({})).ok()["stopped"], json!([]));
+    assert_eq!(recorder.client().post("/api/v1/conversations/none/stop", &json!({})).status, 404);
+    // The next request has what was shown.
+    let kept = json!({ "role": "assistant", "content": [{ "type": "text", "text": "I " }] });
+    let body = json!({ "model": "m", "messages": [{ "role": "user", "content": "hi" }, kept, { "role": "user", "content": "on" }] });
+    let got = recorder.ask(
+        "/v1/messages",
+        &[("x-session-id", "s")],
+        &body,
+        Reply::json(&wire.whole(&wire.text("yes", 2), 2)),
+    );
+    let settled = recorder.settled(&got.exchange);
+    assert_eq!((settled["how"].as_str(), settled["conversation"].as_str()), (Some("continued"), Some(&*conversation)));
+}
+
+#[test]
+fn an_error_of_the_upstream_is_an_attempt_without_an_answer() {
+    let recorder = Recorder::open();
+    let table =
+        [(400, "invalid_request_error"), (401, "authentication_error"), (429, "rate_limit_error"), (529, "overloaded")];
+    for (status, kind) in table {
+        let error = json!({ "type": "error", "error": { "type": kind, "message": format!("No: {status}.") } });
+        let got =
+            recorder.ask("/v1/messages", &[("x-session-id", "s")], &hi(Wire::Anthropic), Reply::error(status, &error));
+        assert_eq!((got.status, got.body), (status, error.to_string().into_bytes()));
+        let settled = recorder.settled(&got.exchange);
+        assert_eq!((settled["state"].as_str(), settled["status"].as_u64()), (Some("failed"), Some(u64::from(status))));
+        assert_eq!(settled["error"], format!("No: {status}."));
+        assert!(settled.get("message").is_none(), "{settled}");
+    }
+    let conversations = recorder.conversations();
+    assert_eq!((conversations.len(), &conversations[0]["messages"]), (1, &json!(1)), "{conversations:?}");
+    let unknown = "0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b";
+    for id in [unknown, "none"] {
+        assert_eq!(recorder.client().get(&format!("/api/v1/exchanges/{id}")).status, 404);
+    }
+}
+
+#[test]
+fn owners_with_one_session_id_see_nothing_of_each_other() {
+    let recorder = Recorder::with("memory:", "", &["ada", "bob", "eve"]);
+    let wire = Wire::Anthropic;
+    let ask = |owner: usize, list: &Value, text: &str| {
+        let body = json!({ "model": "m", "messages": list }).to_string();
+        let reply = Reply::json(&wire.whole(&wire.text(text, owner), owner));
+        let client = &recorder.clients[owner];
+        let mut open = recorder.begin(client, "/v1/messages", &[("x-session-id", "s")], body.as_bytes(), reply);
+        assert!(open.end());
+        let exchange = passed(open, true).exchange;
+        let settled = recorder.settled_of(client, &exchange);
+        // Nobody else knows the exchange.
+        let other = &recorder.clients[(owner + 1) % 2];
+        assert_eq!(other.get(&format!("/api/v1/exchanges/{exchange}")).status, 404);
+        settled
+    };
+    let user = |text: &str| json!({ "role": "user", "content": text });
+    let hello = json!({ "role": "assistant", "content": "hello" });
+    let first = [0, 1].map(|owner| ask(owner, &json!([user("hi")]), "hello"));
+    assert_ne!(first[0]["conversation"], first[1]["conversation"]);
+    for owner in [0, 1] {
+        let on = ask(owner, &json!([user("hi"), hello, user("on")]), "yes");
+        assert_eq!((&on["how"], &on["conversation"]), (&json!("continued"), &first[owner]["conversation"]));
+        let list = recorder.clients[owner].get("/api/v1/conversations").ok();
+        assert_eq!(list["items"].as_array().unwrap().len(), 1, "{list}");
+        let other = first[1 - owner]["conversation"].as_str().unwrap();
+        assert_eq!(recorder.clients[owner].get(&format!("/api/v1/conversations/{other}")).status, 404);
+    }
+    assert_eq!(recorder.clients[2].get("/api/v1/conversations").ok()["items"], json!([]));
+    // What the server keeps of calls is no conversation of anybody.
+    let mut names = vec!["owner ada".to_owned()];
+    names.extend(first.iter().map(|settled| settled["conversation"].as_str().unwrap().to_owned()));
+    for name in names {
+        assert_eq!(recorder.clients[2].get(&format!("/api/v1/conversations/{}", name.replace(' ', "%20"))).status, 404);
+    }
+    let keys = recorder.running.keys();
+    let (code, _, error) = crate::common::running::run(
+        &["keys", "create", "--keys", keys.to_str().unwrap(), "--owner", "convo:proxy", "--scopes", "read"],
+        &[],
+    );
+    assert_eq!(code, Some(2), "{error}");
+}
+
+#[test]
+fn agents_that_speak_at_one_time_do_not_mix() {
+    const AGENTS: usize = 8;
+    const TURNS: usize = 5;
+    let recorder = Recorder::open();
+    let wire = Wire::Anthropic;
+    let of_agent = |agent: usize| {
+        let name = format!("agent {agent}");
+        let headers = [("x-claude-code-session-id", "s"), ("x-claude-code-agent-id", &*name)];
+        let mut list = vec![json!({ "role": "user", "content": format!("Do the part. {}", agent % 2) })];
+        let mut conversations = Vec::new();
+        for turn in 0..TURNS {
+            let answer = wire.text(&format!("done {turn}"), agent * TURNS + turn);
+            let body = json!({ "model": "m", "stream": true, "messages": list });
+            let got = recorder.ask("/v1/messages", &headers, &body, Reply::of_events(&wire.events(&answer, turn)));
+            list.push(json!({ "role": "assistant", "content": answer }));
+            list.push(json!({ "role": "user", "content": format!("{agent}: and {turn}") }));
+            conversations.push(recorder.settled(&got.exchange)["conversation"].as_str().unwrap().to_owned());
+        }
+        conversations.dedup();
+        assert_eq!(conversations.len(), 1, "agent {agent}: {conversations:?}");
+        list.pop();
+        assert_eq!(said::by_messages(&recorder.messages(&conversations[0])), said::by_items(wire, &list));
+    };
+    std::thread::scope(|scope| {
+        for agent in 0..AGENTS {
+            scope.spawn(move || of_agent(agent));
+        }
+    });
+    assert_eq!(recorder.conversations().len(), AGENTS);
+}
+
+/// Bytes of all that is durable.
+fn durable_bytes(recorder: &Recorder) -> usize {
+    let backup = recorder.client().get("/api/v1/admin/backup");
+    assert_eq!(backup.status, 200);
+    backup.body.len()
+}
+
+/// A session of an agent with 76 KB around its messages: each turn is a call of a tool and its result.
+fn session_of_turns(clears: bool) -> (usize, usize) {
+    const TURNS: usize = 100;
+    let (recorder, wire) = (Recorder::open(), Wire::Anthropic);
+    let system = "You are an agent. ".repeat(330);
+    let tools: Vec<Value> = (0..24)
+        .map(|at| json!({ "name": format!("tool{at}"), "description": "It does this and that. ".repeat(125), "input_schema": {} }))
+        .collect();
+    let mut list = vec![json!({ "role": "user", "content": "Fix the build." })];
+    let mut conversations = Vec::new();
+    let mut said = list[0].to_string().len();
+    for turn in 0..TURNS {
+        let id = format!("t{turn}");
+        let call =
+            json!({ "type": "tool_use", "id": id, "name": "tool1", "input": { "path": format!("src/{turn}.rs") } });
+        let result = json!({ "role": "user", "content": [{ "type": "tool_result", "tool_use_id": id,
+            "content": format!("{turn}: {}", "fn main() {} // a line of a file\n".repeat(30)) }] });
+        let body = json!({ "model": "m", "system": system, "tools": tools, "messages": list });
+        let answer = vec![json!({ "type": "text", "text": "I read the next file. " }), call];
+        let got =
+            recorder.ask("/v1/messages", &[("x-session-id", "s")], &body, Reply::json(&wire.whole(&answer, turn)));
+        conversations.push(recorder.settled(&got.exchange)["conversation"].as_str().unwrap().to_owned());
+        let answer = json!({ "role": "assistant", "content": answer });
+        said += answer.to_string().len() + result.to_string().len();
+        list.extend([answer, result]);
+        if clears && turn >= 3 {
+            list[2 * (turn - 3) + 2]["content"][0]["content"] = json!("[Old tool result content cleared]");
+        }
+    }
+    conversations.dedup();
+    assert_eq!(conversations.len(), 1);
+    (durable_bytes(&recorder), said)
+}
+
+#[test]
+fn a_long_session_takes_less_than_three_times_its_messages() {
+    for clears in [false, true] {
+        let (stored, said) = session_of_turns(clears);
+        println!("cleared {clears}: {stored} bytes stored, {said} said");
+        assert!(stored < 3 * said, "cleared {clears}: {stored} bytes for {said}");
+    }
+}
+
+#[test]
+fn no_key_is_stored_or_logged() {
+    let recorder = Recorder::with("sled:DIR/store?cache_mb=1", "", &[]);
+    let body = json!({
+        "model": "m",
+        "messages": [{ "role": "user", "content": "hi" }],
+        "mcp_servers": [{ "type": "url", "url": "https://x", "name": "x", "authorization_token": "canary-mcp" }],
+        "tools": [{ "type": "mcp", "server_label": "y", "authorization": "canary-tool", "headers": { "x-key": "canary-header-of-tool" } }],
+        "metadata": { "user_id": "{\"device_id\":\"canary-device\",\"session_id\":\"s\"}" },
+    });
+    let keys = [
+        ("authorization", "Bearer canary-bearer"),
+        ("x-api-key", "canary-x-api-key"),
+        ("x-goog-api-key", "canary-goog"),
+        ("api-key", "canary-azure"),
+        ("x-some-token", "canary-token"),
+        ("cookie", "canary-cookie"),
+    ];
+    let path = "/v1/messages?key=canary-query&beta=true&access_token=canary-access";
+    // Servers of models say which key was wrong.
+    let echo = json!({ "error": { "message": "Incorrect API key provided: canary-bearer, canary-x-api-key or canary-query.", "type": "x" } });
+    let wire = Wire::Anthropic;
+    let whole = Reply::json(&wire.whole(&wire.text("hello", 1), 1));
+    let mut told = String::new();
+    let event = format!("event: error\ndata: {}\n\n", json!({ "type": "error", "error": echo["error"] }));
+    for reply in [Reply::error(401, &echo), Reply::stream().then(&event).end(), whole] {
+        let got = recorder.ask(path, &keys, &body, reply);
+        let settled = recorder.settled(&got.exchange);
+        told += &settled.to_string();
+        told += &json!(recorder.messages(settled["conversation"].as_str().unwrap())).to_string();
+        let (head, _) = recorder.asked();
+        assert!(head.contains("canary-bearer") && head.contains("key=canary-query"), "{head}");
+    }
+    let refused = recorder.client().send("POST", "/proxy/none/v1/messages", &keys, b"{}");
+    told += &refused.text();
+    told += &recorder.client().get("/metrics").text();
+    told += &recorder.running.log_so_far();
+    assert!(!told.contains("canary"), "{told}");
+    assert!(told.contains("Incorrect API key provided: "), "{told}");
+    let mut files = 0;
+    let mut folders = vec![recorder.running.dir.path().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            files += 1;
+            let bytes = std::fs::read(&path).unwrap();
+            assert!(!bytes.windows(6).any(|window| window == b"canary"), "{}", path.display());
+        }
+    }
+    assert!(files > 2);
+}
+
+#[test]
+fn what_is_durable_after_a_kill_is_a_beginning_of_what_happened() {
+    let mut recorder = Recorder::with("sled:DIR/store?cache_mb=1", "", &[]);
+    let wire = Wire::Anthropic;
+    let events = wire.events(&answer(wire), 1);
+    for (round, count) in (1..events.len()).step_by(3).enumerate() {
+        let session = round.to_string();
+        let mut open = begin(&recorder, &session, waiting(&events, count, round + 1));
+        open.until(events[count - 1].as_bytes());
+        let exchange = passed(open, false).exchange;
+        recorder.kill_and_restart();
+        recorder.go_on();
+        let found = recorder.client().get(&format!("/api/v1/exchanges/{exchange}"));
+        let all = heard(wire, &events[..count]);
+        if found.status == 200 {
+            let found = found.json();
+            let messages = recorder.messages(found["conversation"].as_str().unwrap());
+            let kept = said::by_messages(&messages);
+            assert_eq!(kept[0], "user: hi", "{count}: an answer never stands alone");
+            let is_beginning = kept[1..].iter().zip(&all).all(|(kept, said)| said.starts_with(&**kept) || kept == said);
+            assert!(is_beginning && kept.len() <= all.len() + 1, "{count}: {kept:?} of {all:?}");
+        }
+        // The client has what it got, which may be more than what is stored.
+        let got = events[..count].iter().any(|event| event.contains("text_delta"));
+        let mut list = vec![json!({ "role": "user", "content": "hi" })];
+        if got {
+            let shown: String = all.iter().filter_map(|line| line.strip_prefix("assistant: ")).collect();
+            list.push(json!({ "role": "assistant", "content": shown }));
+            list.push(json!({ "role": "user", "content": "on" }));
+        }
+        let body = json!({ "model": "m", "messages": list });
+        let reply = Reply::json(&wire.whole(&wire.text("yes", 2), 2));
+        let next = recorder.ask("/v1/messages", &[("x-session-id", &session)], &body, reply);
+        let settled = recorder.settled(&next.exchange);
+        if found.status == 200 {
+            assert_ne!(settled["how"], "forked", "{count}: {settled}");
+            assert_eq!(settled["conversation"], found.json()["conversation"], "{count}: {settled}");
+        }
+        let shown = said::by_messages(&recorder.messages(settled["conversation"].as_str().unwrap()));
+        let mut wanted = said::by_items(wire, &list);
+        wanted.push("assistant: yes".to_owned());
+        assert_eq!(shown, wanted, "{count}: {settled}");
+    }
+}
+
+#[test]
+fn an_encoded_answer_is_read_and_passes_as_it_came() {
+    let (recorder, wire) = (Recorder::open(), Wire::Anthropic);
+    let events = wire.events(&answer(wire), 1);
+    let encode = |text: &str| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    };
+    // Each event is encoded for itself: a client reads it when it comes.
+    let encoded: Vec<Vec<u8>> = events.iter().map(|event| encode(event)).collect();
+    for count in [4, events.len()] {
+        let begun = Reply::stream().with_header("content-encoding: gzip");
+        let mut reply = encoded[..count].iter().fold(begun, |reply, piece| reply.then_bytes(piece));
+        if count == events.len() {
+            reply = reply.end();
+        }
+        let session = count.to_string();
+        let got =
+            recorder.ask("/v1/messages", &[("x-session-id", &session), ("accept-encoding", "gzip")], &hi(wire), reply);
+        assert_eq!(got.body, encoded[..count].concat());
+        assert!(recorder.asked().0.contains("accept-encoding: gzip"));
+        let settled = recorder.settled(&got.exchange);
+        assert_eq!(settled["state"], if count == events.len() { "complete" } else { "cut" });
+        assert_eq!(stored(&recorder, &settled), heard(wire, &events[..count]));
+    }
+    let whole = encode(&wire.whole(&answer(wire), 2).to_string());
+    let reply = Reply::whole("200 OK", "application/json", &whole).with_header("content-encoding: gzip");
+    let settled =
+        recorder.settled(&recorder.ask("/v1/messages", &[("x-session-id", "whole")], &hi(wire), reply).exchange);
+    assert_eq!((settled["state"].as_str(), stored(&recorder, &settled)), (Some("complete"), heard(wire, &events)));
+    // An error's words are read, too; and what cannot be read passes all the same.
+    let error = encode(&json!({ "type": "error", "error": { "type": "x", "message": "No." } }).to_string());
+    let reply = Reply::whole("429 No", "application/json", &error).with_header("content-encoding: gzip");
+    let settled =
+        recorder.settled(&recorder.ask("/v1/messages", &[("x-session-id", "error")], &hi(wire), reply).exchange);
+    assert_eq!((settled["state"].as_str(), settled["error"].as_str()), (Some("failed"), Some("No.")));
+    for coding in ["gzip", "compress"] {
+        let reply = Reply::whole("200 OK", "application/json", b"no such coding");
+        let reply = reply.with_header(&format!("content-encoding: {coding}"));
+        let got = recorder.ask("/v1/messages", &[("x-session-id", coding)], &hi(wire), reply);
+        assert_eq!((got.is_whole, got.body.as_slice()), (true, &b"no such coding"[..]));
+        assert_eq!(recorder.settled(&got.exchange)["state"], "unreadable");
+    }
+}
+
+#[test]
+fn a_server_that_ends_waits_for_answers_whose_clients_have_gone() {
+    let mut recorder = Recorder::with("sled:DIR/store?cache_mb=1", "[server]\ndrain_seconds = 0\n", &[]);
+    let wire = Wire::Anthropic;
+    let events = wire.events(&answer(wire), 1);
+    let mut open = begin(&recorder, "s", waiting(&events, 4, 1));
+    open.until(events[3].as_bytes());
+    let exchange = passed(open, false).exchange;
+    recorder.placed(&exchange);
+    recorder.running.signal("TERM");
+    while !recorder.running.log().contains("ending: no new requests") {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    recorder.go_on();
+    assert_eq!(recorder.running.wait(), Some(0), "{}", recorder.running.log());
+    recorder.restart();
+    let settled = recorder.settled(&exchange);
+    assert_eq!((settled["state"].as_str(), stored(&recorder, &settled)), (Some("complete"), heard(wire, &events)));
+}
+
+#[test]
+fn what_must_be_recorded_is_durable_before_it_is_sent() {
+    let recorder = Recorder::with("memory:", "record = \"required\"\n[limits]\nbody_bytes = 2000\n", &[]);
+    let wire = Wire::Anthropic;
+    let events = wire.events(&answer(wire), 1);
+    let reply = Reply::default().wait(1);
+    let reply = Reply::of_events(&events).after(reply);
+    let body = hi(wire).to_string();
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| {
+            let mut open = recorder.begin(recorder.client(), "/v1/messages", &[], body.as_bytes(), reply);
+            let is_whole = open.end();
+            passed(open, is_whole)
+        });
+        let (_, sent) = recorder.asked();
+        assert_eq!(sent, body.as_bytes());
+        // The upstream has not answered yet.
+        let conversations = recorder.conversations();
+        assert_eq!(conversations[0]["messages"], 1, "{conversations:?}");
+        recorder.go_on();
+        let got = call.join().unwrap();
+        assert!(got.is_whole);
+        assert_eq!(recorder.settled(&got.exchange)["state"], "complete");
+    });
+    let long = json!({ "model": "m", "messages": [{ "role": "user", "content": "x".repeat(3_000) }] });
+    let answer = recorder.client().post("/proxy/up/v1/messages", &long);
+    assert_eq!(answer.status, 413, "{}", answer.text());
+    let unread = recorder.client().send("POST", "/proxy/up/v1/messages", &[], b"no json");
+    assert_eq!(unread.status, 503, "{}", unread.text());
+    assert!(recorder.asked.lock().unwrap().recv_timeout(Duration::from_millis(1)).is_err(), "nothing was sent");
+}
