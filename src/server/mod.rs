@@ -5,7 +5,8 @@
 //! - `config` (the settings), `keys` (who may do what, and who is logged in), `refusal` (errors: one form, one table), `metrics`.
 //! - `ledger` (the bytes that requests hold), `metered` (what they read counts: a log around the log).
 //! - `room` (who has to wait: threads, streams, rates, locks), `writers` (messages that clients of the log are writing),
-//!   `exchanges` (calls of models that are recorded now), `query`, `app` (what all requests share, and what one of them is), `body`.
+//!   `exchanges` (calls of models that are recorded now), `query`, `app` (what all requests share, and what one of them is),
+//!   `body`.
 //! - `openai/` and `native/`: the two APIs, each a table of routes, and a file for each group of them. `remote/`: the log itself,
 //!   for `convo --store http://...`; its table is not in the OpenAPI document.
 //! - `pages/`: the same for people, as HTML; `auth` (who calls, from where), `finder` (what they search).

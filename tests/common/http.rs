@@ -171,6 +171,14 @@ impl Open {
         }
     }
 
+    /// Reads until the body has so many bytes.
+    pub(crate) fn until_length(&mut self, length: usize) {
+        while self.answer.body.len() < length {
+            let piece = piece(&mut self.reader).unwrap();
+            self.answer.body.extend(piece.unwrap_or_else(|| panic!("the body ended: {:?}", self.answer)));
+        }
+    }
+
     /// Reads to the end: whether it ended as HTTP ends a body.
     pub(crate) fn end(&mut self) -> bool {
         let header = self.answer.header("content-length").and_then(|length| length.parse::<usize>().ok());

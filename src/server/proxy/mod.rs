@@ -25,7 +25,7 @@ use std::time::Instant;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::request::Parts;
-use axum::http::{HeaderName, HeaderValue, Response};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Response};
 use bytes::Bytes;
 use hyper::body::Incoming;
 use tokio::sync::oneshot;
@@ -68,7 +68,7 @@ pub(crate) fn no_upstream(method: &axum::http::Method, path: &str) -> Option<Ref
     is_call.then(|| {
         let message = format!(
             "This is a store of conversations, and no model answers at {path} yet. Name an upstream in the settings, \
-             `[[upstream]] name = \"openai\"` with `default = true`, or run `convo proxy openai`."
+             `[[upstream]] name = \"openai\"` with `default = true`."
         );
         Refusal::new(404, "no_upstream", message)
     })
@@ -82,6 +82,8 @@ struct Call {
     /// The wire, if a model is called and that is recorded.
     recorded: Option<Target>,
     asked: Parts,
+    /// The client's headers, without keys.
+    said: HeaderMap,
     path: String,
     body: Body,
     line: Line,
@@ -132,6 +134,7 @@ async fn begin(
     })?;
     let uri = upstream.uri(path, asked.uri.query())?;
     let called = wires::called(&asked.method, path);
+    let said = headers::harmless(&asked.headers);
     keys::complete(&mut asked.headers, asked.uri.query(), &upstream, place, wires::of_errors(&asked.method, path));
     headers::onward(&mut asked.headers);
     let id = Uuid::now_v7();
@@ -158,7 +161,8 @@ async fn begin(
         (Some(_), false) => "no; reason=off",
         (None, false) => "no; reason=no-call",
     };
-    let call = Call { app: Arc::clone(app), upstream, caller, recorded, asked, path: path.to_owned(), body, line };
+    let call =
+        Call { app: Arc::clone(app), upstream, caller, recorded, asked, said, path: path.to_owned(), body, line };
     let (answered, answer) = oneshot::channel();
     tokio::spawn(call.run(query, stream, answered));
     let mut reply = answer.await.unwrap_or_else(|_| Err(Refusal::internal("the server failed at this request")))?;
@@ -186,7 +190,7 @@ async fn captured(whole: &mut Option<oneshot::Receiver<Captured>>) -> Captured {
 impl Call {
     /// Sends the request, and hands the head of its answer over.
     async fn run(self, query: Option<String>, stream: super::room::Stream, mut answered: oneshot::Sender<Outcome>) {
-        let Self { app, upstream, caller, recorded, asked, path, body, line } = self;
+        let Self { app, upstream, caller, recorded, asked, said, path, body, line } = self;
         let limits = &app.config.limits;
         let (keeping, mut whole) = match recorded {
             None => (None, None),
@@ -204,7 +208,7 @@ impl Call {
             target,
             path,
             query,
-            headers: headers::harmless(&asked.headers),
+            headers: said,
             body: Captured::Cut,
             secrets: Secrets::new(headers::secrets(&asked.headers, asked.uri.query())),
         });

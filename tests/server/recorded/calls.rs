@@ -104,7 +104,7 @@ fn an_answer_whose_client_has_gone_is_read_to_its_end() {
     let events = Wire::Anthropic.events(&answer(Wire::Anthropic), 1);
     for count in 1..events.len() {
         let mut open = begin(&recorder, &count.to_string(), waiting(&events, count, count));
-        open.until(events[count - 1].as_bytes());
+        open.until_length(events[..count].concat().len());
         let exchange = passed(open, false).exchange;
         recorder.go_on();
         let settled = recorder.settled(&exchange);
@@ -137,7 +137,7 @@ fn an_answer_whose_client_has_gone_ends_if_that_is_wanted() {
     let events = Wire::Anthropic.events(&answer(Wire::Anthropic), 1);
     for count in 1..events.len() {
         let mut open = begin(&recorder, &count.to_string(), waiting(&events, count, 1));
-        open.until(events[count - 1].as_bytes());
+        open.until_length(events[..count].concat().len());
         let exchange = passed(open, false).exchange;
         // The upstream still waits.
         let settled = recorder.settled(&exchange);
@@ -153,7 +153,7 @@ fn an_answer_is_stopped_from_anywhere() {
     let (recorder, wire) = (Recorder::open(), Wire::Anthropic);
     let events = wire.events(&answer(wire), 1);
     let mut open = begin(&recorder, "s", waiting(&events, 5, 1));
-    open.until(events[4].as_bytes());
+    open.until_length(events[..5].concat().len());
     let conversation = recorder.placed(open.answer.header("x-convo-exchange").unwrap());
     let path = format!("/api/v1/conversations/{conversation}/stop");
     let stopped = recorder.client().post(&path, &json!({})).ok();
@@ -392,7 +392,7 @@ fn what_is_durable_after_a_kill_is_a_beginning_of_what_happened() {
     for (round, count) in (1..events.len()).step_by(3).enumerate() {
         let session = round.to_string();
         let mut open = begin(&recorder, &session, waiting(&events, count, round + 1));
-        open.until(events[count - 1].as_bytes());
+        open.until_length(events[..count].concat().len());
         let exchange = passed(open, false).exchange;
         recorder.kill_and_restart();
         recorder.go_on();
@@ -481,7 +481,7 @@ fn a_server_that_ends_waits_for_answers_whose_clients_have_gone() {
     let wire = Wire::Anthropic;
     let events = wire.events(&answer(wire), 1);
     let mut open = begin(&recorder, "s", waiting(&events, 4, 1));
-    open.until(events[3].as_bytes());
+    open.until_length(events[..4].concat().len());
     let exchange = passed(open, false).exchange;
     recorder.placed(&exchange);
     recorder.running.signal("TERM");

@@ -118,9 +118,9 @@ pub(crate) struct Recorder {
     pub(crate) running: Running,
     pub(crate) clients: Vec<Client>,
     replies: Replies,
-    asked: Mutex<Receiver<(String, Vec<u8>)>>,
+    asked: Arc<Mutex<Receiver<(String, Vec<u8>)>>>,
     passed: Arc<(Mutex<usize>, std::sync::Condvar)>,
-    _dir: tempfile::TempDir,
+    dir: Arc<tempfile::TempDir>,
 }
 
 /// A call that has passed.
@@ -164,7 +164,16 @@ impl Recorder {
             let keys: Vec<_> = owners.iter().map(|owner| (*owner, "read,append,delete")).collect();
             Running::with_keys_on(url, &keys, &args)
         };
-        Self { running, clients, replies, asked: Mutex::new(asked), passed, _dir: dir }
+        Self { running, clients, replies, asked: Arc::new(Mutex::new(asked)), passed, dir: Arc::new(dir) }
+    }
+
+    /// Another server of the same store and upstream.
+    pub(crate) fn beside(&self, url: &str) -> Self {
+        let file = self.dir.path().join("convo.toml");
+        let running = Running::start(url, &["--config", file.to_str().unwrap()]);
+        let (replies, passed) = (Arc::clone(&self.replies), Arc::clone(&self.passed));
+        let clients = vec![running.client.clone()];
+        Self { running, clients, replies, asked: Arc::clone(&self.asked), passed, dir: Arc::clone(&self.dir) }
     }
 
     pub(crate) fn client(&self) -> &Client {

@@ -191,6 +191,14 @@ const ROWS: &[Row] = &[
         assert_eq!(case.shown(0).last().unwrap(), "assistant: no");
         assert_eq!(case.shown(1).len(), 8);
     }),
+    (2, "a client names its conversation", "A* A B*", |case| {
+        let of = |name: &'static str| vec![("x-convo-conversation", name)];
+        case.ask(CHAT, &of("chat-7"), &[user("hi")], &[model("hello")]);
+        case.ask(CHAT, &of("chat-7"), &[user("hi"), model("hello"), user("on")], &[model("yes")]);
+        case.ask(CHAT, &of("chat-8"), &[user("hi")], &[model("hello")]);
+        let named = case.recorder.client().get("/api/v1/conversations/chat-7").ok();
+        assert_eq!(named["conversation"], json!(case.letters[0]));
+    }),
     (3, "one prompt of many people, and the same short answer", "A* B* C* C", |case| {
         for _ in 0..3 {
             case.chat(&[user("Is it up?")], &json!({}), "Yes.");

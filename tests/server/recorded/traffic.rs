@@ -300,10 +300,27 @@ fn runs() -> BTreeMap<String, Vec<Asked>> {
     runs
 }
 
-/// One server has all runs, one after the other: what one program says is never taken for another's.
 #[test]
 fn requests_of_real_programs_are_told_apart_as_a_person_would() {
-    let recorder = Recorder::open();
+    replay(&[&Recorder::open()]);
+}
+
+/// The same on PostgreSQL, where each request goes through another server than the one before it.
+#[cfg(all(feature = "postgres", unix))]
+#[test]
+fn several_servers_of_a_store_tell_them_apart_as_one_does() {
+    match crate::common::postgres::server() {
+        Err(reason) => println!("skipped: {reason}"),
+        Ok(server) => {
+            let url = server.url();
+            let first = Recorder::with(&url, "", &[]);
+            replay(&[&first, &first.beside(&url)]);
+        }
+    }
+}
+
+/// The servers have all runs, one after the other: what one program says is never taken for another's.
+fn replay(servers: &[&Recorder]) {
     let runs = runs();
     let (mut number, mut wrong) = (0, Vec::new());
     let mut seen = HashMap::<String, String>::new();
@@ -316,6 +333,7 @@ fn requests_of_real_programs_are_told_apart_as_a_person_would() {
         let mut given = HashMap::<String, Value>::new();
         for (at, one) in asked.iter().enumerate() {
             number += 1;
+            let recorder = servers[number % servers.len()];
             let (said, reply, is_whole) = script.answer(at, number);
             given.extend(said.iter().filter_map(|item| Some((item["id"].as_str()?.to_owned(), item.clone()))));
             let headers: Vec<_> = one.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
@@ -329,7 +347,7 @@ fn requests_of_real_programs_are_told_apart_as_a_person_would() {
             if let Some(other) = seen.insert(conversation.to_owned(), name.clone()).filter(|other| other != name) {
                 wrong.push(format!("{name} {at}: it is in a conversation of {other}"));
             }
-            let is_rewritten = about(&recorder, &settled).is_some_and(|about| about.get("rewritten").is_some());
+            let is_rewritten = about(recorder, &settled).is_some_and(|about| about.get("rewritten").is_some());
             if is_rewritten {
                 rewritten.push(letter);
             }
@@ -369,7 +387,7 @@ fn requests_of_real_programs_are_told_apart_as_a_person_would() {
             };
             let items: Vec<_> = asked[at].items.iter().map(resolve).collect();
             let mut wanted = said::by_items(wire, &items);
-            let stored = said::by_messages(&recorder.messages(&letters[letter]));
+            let stored = said::by_messages(&servers[0].messages(&letters[letter]));
             match answer {
                 Some(answer) => wanted.extend(said::by_answer(wire, &answer)),
                 None if stored.len() > wanted.len() => continue,

@@ -40,8 +40,9 @@ pub(crate) fn exchange(app: &App, store: &Store, owner: &str, id: Uuid) -> Resul
     // Asked before the book: what ends meanwhile is in it.
     let is_running = app.exchanges.is_running(owner, id);
     let book = Book::known(store, owner)?;
-    let (entry, end) = match &book {
-        Some(book) => (book.exchange(id)?, book.ended(id)?),
+    // The end first: what it ends is in the book before it.
+    let (end, entry) = match &book {
+        Some(book) => (book.ended(id)?, book.exchange(id)?),
         None => (None, None),
     };
     if entry.is_none() && end.is_none() && !is_running {
