@@ -112,13 +112,15 @@ impl Reply {
 }
 
 type Replies = Arc<Mutex<HashMap<String, Reply>>>;
+/// The head of a request, in lower case, and its body.
+type Request = (String, Vec<u8>);
 
 /// A server with an upstream `up`.
 pub(crate) struct Recorder {
     pub(crate) running: Running,
     pub(crate) clients: Vec<Client>,
     replies: Replies,
-    asked: Arc<Mutex<Receiver<(String, Vec<u8>)>>>,
+    asked: Arc<Mutex<Receiver<Request>>>,
     passed: Arc<(Mutex<usize>, std::sync::Condvar)>,
     dir: Arc<tempfile::TempDir>,
 }
@@ -181,7 +183,7 @@ impl Recorder {
     }
 
     /// What the upstream was asked next: the head, in lower case, and the body.
-    pub(crate) fn asked(&self) -> (String, Vec<u8>) {
+    pub(crate) fn asked(&self) -> Request {
         self.asked.lock().unwrap().recv_timeout(Duration::from_secs(60)).unwrap()
     }
 
@@ -283,7 +285,7 @@ pub(crate) fn passed(open: Open, is_whole: bool) -> Passed {
 fn answer(
     mut stream: TcpStream,
     replies: &Replies,
-    say: &Sender<(String, Vec<u8>)>,
+    say: &Sender<Request>,
     passed: &(Mutex<usize>, std::sync::Condvar),
 ) {
     let Some((head, body)) = request(&mut stream) else { return };
@@ -305,8 +307,7 @@ fn answer(
     }
 }
 
-/// The head of a request, in lower case, and its body.
-fn request(stream: &mut TcpStream) -> Option<(String, Vec<u8>)> {
+fn request(stream: &mut TcpStream) -> Option<Request> {
     let (mut bytes, mut piece) = (Vec::new(), [0; 65_536]);
     loop {
         let read = stream.read(&mut piece).ok()?;
