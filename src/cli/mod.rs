@@ -3,7 +3,7 @@
 //! - `append`, `ingest`, `import`, `replay`: messages in. `export`, `show`, `entries`, `prompt`, `list`, `search`: messages out.
 //! - `change` (what does not erase), `erase`; `store`, `postgres` (the store as a whole); `request`, `explain`, `live_check`
 //!   (without a store).
-//! - `bench`, `serve`, `completions`, `man`.
+//! - `bench`, `serve`, `proxy`, `completions`, `man`.
 //! - Shared: `location` (which store), `lines` (files of messages), `values` and `formats` (arguments), `output`, `text`, `style`,
 //!   `progress`, `failure`.
 //!
@@ -35,6 +35,8 @@ mod output;
 mod postgres;
 mod progress;
 mod prompt;
+#[cfg(feature = "server")]
+mod proxy;
 mod replay;
 mod request;
 #[cfg(feature = "search")]
@@ -181,6 +183,8 @@ enum Command {
     Man(man::Args),
     #[cfg(feature = "server")]
     Serve(serve::Serve),
+    #[cfg(feature = "server")]
+    Proxy(proxy::Args),
     #[cfg(feature = "server")]
     Healthcheck(serve::Healthcheck),
     #[cfg(feature = "server")]
@@ -343,6 +347,8 @@ impl Command {
             Self::Man(args) => man::run(&args, program(), output),
             #[cfg(feature = "server")]
             Self::Serve(args) => serve::serve(&args, location, output),
+            #[cfg(feature = "server")]
+            Self::Proxy(args) => proxy::run(&args, location, output),
             #[cfg(feature = "server")]
             Self::Healthcheck(args) => serve::healthcheck(&args, output),
             #[cfg(feature = "server")]

@@ -1,6 +1,6 @@
 //! The server, its keys, and whether it is well.
 
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use conversation_store::model::Timestamp;
 use conversation_store::server::{Config, Key, KeyFile, LogLines, Scope, Server};
-use conversation_store::{Error, Health};
+use conversation_store::{Error, Health, Store};
 use serde::Serialize;
 
 use super::failure::{Exit, Failure, Outcome};
@@ -84,7 +84,7 @@ pub(super) fn serve(args: &Serve, location: &Location, output: &mut Output) -> O
         warn(&format!("{}: what is left can be read", Error::WentBack { from, to }));
     }
     let is_tls = config.server.tls_key.is_some();
-    let server = Server::bind(store, config)?;
+    let server = bind(store, config)?;
     let scheme = if is_tls { "https" } else { "http" };
     let listening = Listening {
         listening: format!("{scheme}://{}", server.address()?),
@@ -94,6 +94,20 @@ pub(super) fn serve(args: &Serve, location: &Location, output: &mut Output) -> O
     output.flush()?;
     server.run()?;
     Ok(Exit::Done)
+}
+
+/// A server that has its addresses.
+pub(super) fn bind(store: Store, config: Config) -> Result<Server, Failure> {
+    Server::bind(store, config).map_err(|error| {
+        let is_taken = matches!(&error, Error::Io { source, .. } if source.kind() == ErrorKind::AddrInUse);
+        let failure = Failure::from(error);
+        if !is_taken {
+            return failure;
+        }
+        failure.with_hint(
+            "another program listens there: end it, or choose another address with --listen (port 0 is any free one)",
+        )
+    })
 }
 
 /// The settings of a file and of the environment.

@@ -32,6 +32,7 @@ mod read;
 mod repair;
 mod target;
 mod text;
+mod usage;
 
 pub use check::finding::{Finding, Level};
 pub use check::judge::check;
@@ -54,6 +55,7 @@ pub use read::parsed::Parsed;
 pub use repair::guess::likely_wire;
 pub use repair::request::repair;
 pub use target::{Dialect, Target, Wire};
+pub use usage::TokenCounts;
 
 /// All wires.
 pub static WIRES: &[&Wire] =

@@ -150,7 +150,7 @@ pub struct Bounds {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Log {
-    /// `json` or `text`.
+    /// `json`, `text` or `calls`.
     pub format: LogFormat,
     /// `error`, `warn`, `info`, `debug`, `trace` or `off`; also by module: `warn,conversation_store=debug`.
     pub level: String,
@@ -166,6 +166,8 @@ pub enum LogFormat {
     Json,
     /// Text for people.
     Text,
+    /// Text for somebody who watches the proxy: a line for each call of a model that is recorded, and warnings.
+    Calls,
 }
 
 /// What the OpenAI Conversations API accepts.

@@ -1,13 +1,20 @@
 //! The log of a server: lines on stderr. No request waits for who reads them: a thread writes them, and what it cannot write in
 //! time is dropped and counted.
 
+use std::fmt;
 use std::sync::OnceLock;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
+use jiff::Timestamp;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::config::{Log, LogFormat};
@@ -42,6 +49,7 @@ impl LogLines {
         let layer = tracing_subscriber::fmt::layer().with_writer(writer);
         let begun = match log.format {
             LogFormat::Text => registry.with(layer.with_ansi(false)).try_init(),
+            LogFormat::Calls => registry.with(layer.event_format(CallLines)).try_init(),
             LogFormat::Json => registry
                 .with(layer.json().flatten_event(true).with_current_span(false).with_span_list(false))
                 .try_init(),
@@ -61,6 +69,70 @@ impl Drop for LogLines {
             let _ = done.send(());
         });
         let _ = is_done.recv_timeout(PATIENCE);
+    }
+}
+
+/// The message of the event that says what has become of a recorded call.
+pub(super) const RECORDED: &str = "recorded";
+
+/// A line for each recorded call, and for each warning and error.
+#[derive(Debug)]
+struct CallLines;
+
+impl<S, N> FormatEvent<S, N> for CallLines
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(&self, _: &FmtContext<'_, S, N>, mut to: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        let time = Timestamp::now().strftime("%H:%M:%S");
+        if fields.get("message") == RECORDED {
+            let [how, state, upstream, model] = ["how", "state", "upstream", "model"].map(|name| fields.get(name));
+            let [input, output] = ["input_tokens", "output_tokens"].map(|name| fields.get(name));
+            let [took, conversation] = ["milliseconds", "conversation"].map(|name| fields.get(name));
+            let tokens = if input.is_empty() { String::new() } else { format!("{input} + {output} tokens") };
+            let called = [upstream, model].join(" ");
+            return writeln!(
+                to,
+                "{time}  {conversation:36}  {how:9}  {state:8}  {called:32}  {tokens:>22}  {took:>7} ms"
+            );
+        }
+        if *event.metadata().level() > Level::WARN {
+            return Ok(());
+        }
+        write!(to, "{time}  {}", event.metadata().level().as_str().to_lowercase())?;
+        fields.0.iter().try_for_each(|(name, value)| match *name {
+            "message" => write!(to, "  {value}"),
+            name => write!(to, "  {name}: {value}"),
+        })?;
+        writeln!(to)
+    }
+}
+
+/// The fields of an event, without what moves a terminal's cursor: models and upstreams have names of their own making.
+#[derive(Default)]
+struct Fields(Vec<(&'static str, String)>);
+
+impl Fields {
+    fn get(&self, name: &str) -> &str {
+        self.0.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
+    }
+
+    fn keep(&mut self, field: &Field, value: &str) {
+        let visible = value.chars().map(|char| if char.is_control() { ' ' } else { char });
+        self.0.push((field.name(), visible.collect()));
+    }
+}
+
+impl Visit for Fields {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.keep(field, value);
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.keep(field, &format!("{value:?}"));
     }
 }
 

@@ -73,6 +73,7 @@ pub use config::{
 };
 pub use keys::{Key, KeyFile, Scope};
 pub use lines::LogLines;
+pub use upstream::{KNOWN_UPSTREAMS, KnownUpstream};
 
 use crate::error::{Error, Result};
 use crate::store::Store;
@@ -132,7 +133,9 @@ fn prepared(config: &Config) -> Result<(Option<keys::Keys>, Option<TlsAcceptor>,
         (Some(certificate), Some(key)) => Some(listen::tls(certificate, key)?),
         _ => None,
     };
-    Ok((keys, tls, Upstreams::open(&config.upstreams)?))
+    let upstreams = Upstreams::open(&config.upstreams)?;
+    upstreams.check(config.server.listen)?;
+    Ok((keys, tls, upstreams))
 }
 
 impl Server {

@@ -69,6 +69,7 @@ fn furnished() -> Place {
     std::fs::create_dir(place.path("bin")).unwrap();
     for (name, script) in [
         ("agent", "cat ../messages.jsonl || cat messages.jsonl"),
+        ("claude", "test \"$ANTHROPIC_BASE_URL\" = http://127.0.0.1:8080/proxy/anthropic"),
         ("summarizer", "cat summary.txt"),
         ("jq", "cat"),
         ("man", "test -f \"$1\""),
@@ -106,6 +107,10 @@ fn run(place: &Place, example: &str) -> (i32, String) {
     if script.starts_with("convo serve") {
         let address = if script.contains("--listen") { "" } else { " --listen 127.0.0.1:0" };
         script = format!("timeout 2 {}{address}; test $? = 124", script.replace(":8080", ":0"));
+    }
+    if script.starts_with("convo proxy") {
+        let address = if script.contains("--listen") { "" } else { " --listen 127.0.0.1:0" };
+        script = format!("timeout 2 {}{address}; test $? = 124", script.replace(":9000", ":0"));
     }
     if script.starts_with("convo healthcheck") {
         script = format!(

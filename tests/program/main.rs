@@ -16,6 +16,8 @@ mod help;
 mod ingest;
 #[cfg(feature = "client")]
 mod live_check;
+#[cfg(all(feature = "server", unix))]
+mod proxy;
 mod read;
 mod repair;
 mod replay;

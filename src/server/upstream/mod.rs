@@ -9,6 +9,7 @@ mod known;
 
 use std::error::Error as _;
 use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,7 +30,8 @@ use super::refusal::Refusal;
 use crate::error::{Error, Result};
 use crate::provider::Target;
 use address::{Checked, NotAllowed, Reach};
-use known::{KNOWN, known};
+use known::known;
+pub use known::{KNOWN_UPSTREAMS, KnownUpstream};
 
 /// How long a connection may take to begin.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -58,6 +60,15 @@ impl Upstreams {
 
     pub(crate) fn find(&self, name: &str) -> Option<&Arc<Upstream>> {
         self.0.iter().find(|upstream| upstream.set.name == name)
+    }
+
+    /// Fails if one of them is the server that listens here: a call would pass through it without end.
+    pub(crate) fn check(&self, listen: SocketAddr) -> Result<()> {
+        let Some(own) = self.0.iter().find(|upstream| upstream.base.is_at(listen)) else { return Ok(()) };
+        Err(Error::InvalidInput(format!(
+            "upstream {}: {listen} is the address of this server itself: choose another address to listen on",
+            own.set.name
+        )))
     }
 
     /// Where what `/v1` does not serve itself goes.
@@ -110,9 +121,23 @@ impl Base {
         Ok(Self { scheme, authority, path: path.trim_end_matches('/').to_owned() })
     }
 
+    fn host(&self) -> &str {
+        self.authority.host().trim_start_matches('[').trim_end_matches(']')
+    }
+
+    /// Whether it is at an address of this machine, as the settings name it.
+    fn is_at(&self, listen: SocketAddr) -> bool {
+        let port = self.authority.port_u16().unwrap_or(if self.scheme == Scheme::HTTPS { 443 } else { 80 });
+        let is_here = match self.host().parse::<IpAddr>() {
+            Ok(ip) => ip == listen.ip() || (ip.is_loopback() && listen.ip().is_unspecified()),
+            Err(_) => self.host() == "localhost" && (listen.ip().is_loopback() || listen.ip().is_unspecified()),
+        };
+        is_here && port == listen.port()
+    }
+
     /// Whether the settings name an address that is not of the internet.
     fn is_private(&self) -> Result<bool> {
-        let host = self.authority.host().trim_start_matches('[').trim_end_matches(']');
+        let host = self.host();
         match host.parse().map(address::reach) {
             Ok(Reach::Never) => Err(Error::InvalidInput(format!("{host} is no address of a server of models"))),
             Ok(reach) => Ok(reach == Reach::Private),
@@ -126,11 +151,11 @@ impl Upstream {
         let name = &*set.name;
         let known = known(name);
         let url = set.url.as_deref().or(known.map(|known| known.url)).ok_or_else(|| {
-            let names: Vec<_> = KNOWN.iter().map(|known| known.name).collect();
+            let names: Vec<_> = KNOWN_UPSTREAMS.iter().map(|known| known.name).collect();
             Error::InvalidInput(format!("upstream {name}: it needs a url; these need none: {}", names.join(", ")))
         })?;
         let base = Base::read(name, url)?;
-        let target = set.wire.as_deref().or(known.and_then(|known| known.target));
+        let target = set.wire.as_deref().or(known.and_then(|known| known.wire));
         let target = target.map(str::parse::<Target>).transpose();
         let target = target.map_err(|error| Error::InvalidInput(format!("upstream {name}: wire: {error}")))?;
         let key = set.key_env.as_deref().map(|variable| {
@@ -239,7 +264,7 @@ mod tests {
 
     #[test]
     fn every_well_known_name_opens() {
-        for known in KNOWN {
+        for known in KNOWN_UPSTREAMS {
             let upstream = open(known.name, None).unwrap();
             assert_eq!(upstream.uri("/v1/x", Some("a=%20b")).unwrap(), format!("{}/v1/x?a=%20b", known.url).as_str());
         }

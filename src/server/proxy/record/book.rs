@@ -65,6 +65,17 @@ pub(crate) enum How {
     Attempt,
 }
 
+impl How {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Continued => "continued",
+            Self::Forked => "forked",
+            Self::Attempt => "attempt",
+        }
+    }
+}
+
 /// How a call ended.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct End {

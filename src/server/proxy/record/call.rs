@@ -18,6 +18,7 @@ use super::voice::{Place, Voice};
 use crate::model::{Body, Chunk, ConversationId, FinishReason, Json, Name, Role};
 use crate::provider::{Decoder, Event, parse};
 use crate::server::app::App;
+use crate::server::lines::RECORDED;
 use crate::server::proxy::exchange::{Asked, Captured, Ended};
 use crate::server::refusal::Refusal;
 
@@ -282,8 +283,27 @@ impl Call {
         }))
     }
 
-    /// Stores the end: what has become of the call.
+    /// Stores the end, and logs it: what has become of the call.
     pub(super) fn finish(mut self, ended: Ended, is_behind: bool, is_stopped: bool) -> Result<State, Refusal> {
+        let state = self.end_with(ended, is_behind, is_stopped)?;
+        let (first, entry) = (self.voices.first(), self.placed.as_ref().map(|placed| &placed.entry));
+        let tokens = first.and_then(|voice| voice.tokens);
+        tracing::info!(
+            exchange = %self.exchange(),
+            state = state.as_str(),
+            how = entry.map(|entry| entry.how.as_str()),
+            conversation = entry.map(|entry| tracing::field::display(entry.conversation)),
+            upstream = self.asked.upstream,
+            model = first.and_then(|voice| voice.model.as_deref()),
+            input_tokens = tokens.map(|tokens| tokens.input),
+            output_tokens = tokens.map(|tokens| tokens.output),
+            milliseconds = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+            "{RECORDED}"
+        );
+        Ok(state)
+    }
+
+    fn end_with(&mut self, ended: Ended, is_behind: bool, is_stopped: bool) -> Result<State, Refusal> {
         self.has_left |= ended == Ended::ClientGone;
         if self.unrecorded.is_none()
             && let Err(refusal) = self.speak(|voice, place| voice.finish(is_behind, place))

@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use crate::log::AppendOptions;
 use crate::model::{Body, FinishReason, Json, Metadata, Name, Role};
-use crate::provider::{Decoder, Event, Target};
+use crate::provider::{Decoder, Event, Target, TokenCounts};
 use crate::server::proxy::exchange::Secrets;
 use crate::server::refusal::Refusal;
 use crate::store::{Begun, MessageWriter, Store};
@@ -23,6 +23,9 @@ pub(super) struct Voice {
     /// The message, by its index.
     pub(super) message: Option<u64>,
     pub(super) reason: Option<FinishReason>,
+    /// The model, as the provider names it.
+    pub(super) model: Option<String>,
+    pub(super) tokens: Option<TokenCounts>,
 }
 
 /// Where a choice is stored.
@@ -39,7 +42,17 @@ pub(super) struct Place<'a> {
 impl Voice {
     pub(super) fn new(target: Target, choice: u64, id: Uuid) -> Self {
         let decoder = Some(Decoder::of_choice(target, choice));
-        Self { id, decoder, writer: None, said: None, response: None, message: None, reason: None }
+        Self {
+            id,
+            decoder,
+            writer: None,
+            said: None,
+            response: None,
+            message: None,
+            reason: None,
+            model: None,
+            tokens: None,
+        }
     }
 
     /// Takes bytes of the answer: whether its message began with them.
@@ -54,7 +67,8 @@ impl Voice {
         let Some(decoder) = self.decoder.take() else { return Ok(false) };
         let mut events = decoder.finish();
         for event in &mut events {
-            if let Event::Finish { reason, .. } = event {
+            if let Event::Finish { reason, usage } = event {
+                self.tokens = usage.as_ref().and_then(TokenCounts::of);
                 if is_part {
                     *reason = Some(FinishReason::Interrupted);
                 }
@@ -77,6 +91,7 @@ impl Voice {
                 // A message begins with its first word: an answer without any is none.
                 Event::Begin(metadata) => {
                     self.response.clone_from(&metadata.id);
+                    self.model.clone_from(&metadata.model);
                     self.said = Some(metadata);
                 }
                 Event::Delta { chunk_index, mut chunk } => {
