@@ -87,7 +87,7 @@ fn lines(listening: &Listening<'_>) -> String {
     let mut lines = format!("recording into {}; the pages are at {listening}\n", text::printable(store));
     lines.push_str("point a program here, and start it:\n");
     for (variable, urls) in export {
-        // The first name of a variable stands for the others: they differ in their name alone.
+        // One URL is shown for each variable: the others differ from it in the name alone.
         let mut names = KNOWN_UPSTREAMS.iter().map(|known| known.name).filter_map(|name| urls.get_key_value(name));
         if let Some((_, url)) = names.next().or_else(|| urls.first_key_value()) {
             lines.push_str(&format!("  export {variable}={url}\n"));

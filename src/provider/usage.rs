@@ -35,8 +35,8 @@ impl TokenCounts {
     /// Reads what a provider wrote in `usage` (Gemini: `usageMetadata`): the forms of OpenAI's two APIs, of Anthropic, Gemini and
     /// Converse. `None` if no count is in it. A count that is absent is 0.
     ///
-    /// Anthropic and Converse count cached input beside the rest of the input, the others within it. Gemini counts thinking beside the
-    /// rest of the output. Where a total shows that reasoning was counted beside the output, as xAI does, it is added to it.
+    /// Anthropic and Converse count cached input beside the rest of the input, the others within it. Gemini counts thinking beside
+    /// the rest of the output. Where a total shows that reasoning was counted beside the output, as xAI does, it is added to it.
     ///
     /// Sources: the API references of the five providers, `usage` and `UsageMetadata`.
     #[must_use]
