@@ -104,7 +104,9 @@ pub use log::{
 };
 #[cfg(feature = "postgres")]
 pub use log::{Migration, MovingBucket, ShardCluster, Shards};
-pub use store::{Begun, MessageWriter, Pruned, Retention, StopHandle, Store, StoreOptions, Tail};
+pub use store::{
+    Begun, MessageWriter, Pruned, Retention, StopHandle, Store, StoreOptions, Tail, Usage, UsageBy, UsageQuery,
+};
 
 /// The programs in README are compiled and run with the tests.
 #[cfg(doctest)]

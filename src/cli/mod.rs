@@ -1,6 +1,7 @@
 //! The program `convo`: its commands, and what they share. A command is its arguments and a function, with its text for people.
 //!
 //! - `append`, `ingest`, `import`, `replay`: messages in. `export`, `show`, `entries`, `prompt`, `list`, `search`: messages out.
+//!   `usage`: what they took.
 //! - `change` (what does not erase), `erase`; `store`, `postgres` (the store as a whole); `request`, `explain`, `live_check`
 //!   (without a store).
 //! - `bench`, `serve`, `proxy`, `completions`, `man`.
@@ -47,6 +48,7 @@ mod show;
 mod store;
 mod style;
 mod text;
+mod usage;
 mod values;
 
 use std::process::ExitCode;
@@ -172,6 +174,7 @@ enum Command {
     Migrate(postgres::Migrate),
     #[cfg(feature = "postgres")]
     Shards(postgres::Buckets),
+    Usage(usage::Args),
     Bench(bench::Args),
     Check(request::Check),
     Explain(explain::Args),
@@ -336,6 +339,7 @@ impl Command {
             Self::Migrate(args) => postgres::migrate(&args, location, output),
             #[cfg(feature = "postgres")]
             Self::Shards(args) => postgres::buckets(&args, location, output),
+            Self::Usage(args) => usage::run(&args, location, output),
             Self::Bench(args) => bench::run(&args, location, output),
             Self::Check(args) => request::check(&args, output),
             Self::Explain(args) => explain::run(&args, output),

@@ -15,7 +15,7 @@ use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
 use super::output::{Output, note, warn};
 use super::text;
-use super::values::seconds;
+use super::values::{moment, seconds};
 
 /// Serve the store over HTTP: the OpenAI Conversations API, and everything else that the store does
 #[derive(Debug, clap::Args)]
@@ -243,7 +243,7 @@ enum Action {
         #[arg(long, value_delimiter = ',', default_value = "read,append,delete", value_parser = scope())]
         scopes: Vec<Scope>,
         /// When the key expires: a date (its beginning, UTC), or a time as RFC 3339
-        #[arg(long, value_name = "DATE", value_parser = time)]
+        #[arg(long, value_name = "DATE", value_parser = moment)]
         expires: Option<Timestamp>,
     },
     /// List the keys, without their secrets
@@ -328,10 +328,4 @@ fn table(keys: &[Key]) -> String {
 fn scope() -> impl TypedValueParser<Value = Scope> {
     PossibleValuesParser::new(Scope::ALL.map(Scope::as_str))
         .try_map(|name| Scope::from_name(&name).ok_or("no such scope"))
-}
-
-/// A date means its beginning.
-fn time(text: &str) -> Result<Timestamp, String> {
-    let moment = text.parse::<Timestamp>().or_else(|_| format!("{text}T00:00:00Z").parse());
-    moment.map_err(|_| "expected a date such as 2027-01-01, or an RFC 3339 time".to_owned())
 }

@@ -4,6 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
+use conversation_store::model::Timestamp;
 
 /// A conversation's name: any text except the empty one.
 pub(super) fn conversation() -> NonEmptyStringValueParser {
@@ -18,6 +19,12 @@ pub(super) fn number<T: FromStr>(text: &str) -> Result<T, &'static str> {
 /// A whole number above 0.
 pub(super) fn positive(text: &str) -> Result<u64, &'static str> {
     text.parse().ok().filter(|number| *number > 0).ok_or("expected a whole number, at least 1")
+}
+
+/// A time; a date means its beginning.
+pub(super) fn moment(text: &str) -> Result<Timestamp, String> {
+    let moment = text.parse::<Timestamp>().or_else(|_| format!("{text}T00:00:00Z").parse());
+    moment.map_err(|_| "expected a date such as 2027-01-01, or an RFC 3339 time".to_owned())
 }
 
 /// A time in seconds, fractions included.

@@ -17,6 +17,7 @@ use crate::model::Json;
 /// # Ok::<(), conversation_store::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TokenCounts {
     /// All that the model read, those from a cache too.

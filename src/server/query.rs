@@ -50,6 +50,13 @@ impl Query {
         self.only(name)?.map(read).transpose()
     }
 
+    /// All values of a name, each as often as it is given, and several of them with commas between.
+    pub(crate) fn parses<T: std::str::FromStr>(&self, name: &str, expected: &str) -> Result<Vec<T>, Refusal> {
+        let wrong = |text: &str| Refusal::value(name, &format!("{text:?}: expected {expected}"));
+        let values = self.all(name).into_iter().flat_map(|value| value.split(','));
+        values.map(|text| text.parse().map_err(|_| wrong(text))).collect()
+    }
+
     /// A number between bounds.
     pub(crate) fn number(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>, Refusal> {
         let Some(text) = self.only(name)? else { return Ok(None) };

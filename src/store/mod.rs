@@ -8,6 +8,7 @@ mod open;
 mod prune;
 mod read;
 mod tail;
+mod usage;
 mod writer;
 
 use std::fmt;
@@ -24,6 +25,7 @@ pub use prune::{Pruned, Retention};
 #[cfg(feature = "server")]
 pub(crate) use tail::number_follower;
 pub use tail::{StopHandle, Tail};
+pub use usage::{Usage, UsageBy, UsageQuery};
 pub use writer::{Begun, MessageWriter};
 
 /// Conversations, kept.

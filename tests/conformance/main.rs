@@ -21,6 +21,7 @@ mod said;
 mod streams;
 mod summaries;
 mod threads;
+mod usage;
 mod values;
 
 use std::process::ExitCode;
@@ -139,6 +140,7 @@ const THEMES: &[Theme] = &[
     ("streams", streams::TESTS),
     ("summaries", summaries::TESTS),
     ("threads", threads::TESTS),
+    ("usage", usage::TESTS),
     ("values", values::TESTS),
 ];
 

@@ -47,6 +47,7 @@ fn furnished() -> Place {
     place.write("tools.json", r#"[{"name": "ls", "parameters": {"type": "object"}}]"#);
     place.write("summary.txt", "They greeted each other.");
     place.write("acks.txt", "");
+    place.write("prices.json", r#"{"m-1": {"input": 3, "output": 15}}"#);
     place.write("rows.jsonl", fixture("transfer/rows.jsonl"));
     place.write("conversations.json", fixture("transfer/claude-ai-conversations.json"));
     let mut zip = zip::ZipWriter::new(std::fs::File::create(place.path("chatgpt-export.zip")).unwrap());

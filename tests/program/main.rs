@@ -26,6 +26,7 @@ mod search;
 #[cfg(target_os = "linux")]
 mod terminal;
 mod transfer;
+mod usage;
 mod verify;
 
 use std::path::{Path, PathBuf};

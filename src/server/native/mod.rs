@@ -10,6 +10,7 @@ mod ingest;
 mod messages;
 pub(super) mod parameters;
 mod prompts;
+mod usage;
 
 use serde_json::json;
 
@@ -38,6 +39,7 @@ const ENTRIES: &str = r#"{"entries":[{"seq":1,"kind":"chunk","message_index":0,"
 const ANSWER: &str =
     r#""data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n""#;
 const EXCHANGE: &str = r#"{"exchange":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","state":"complete","how":"continued","conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5c","message":3,"status":200}"#;
+const USAGE: &str = r#"{"rows":[{"day":"2026-11-25","model":"m-1","answers":2,"input":1200,"cached":1000,"cache_written":0,"output":80,"reasoning":0}]}"#;
 const REQUEST: &str = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
 const PROMPT: &str = r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","request":{"messages":[{"role":"user","content":"hello"}]},"report":[]}"#;
 
@@ -269,6 +271,22 @@ pub(crate) const ROUTES: &[Route] = &[
         )
         .takes(|| vec![text("item", "The item id").required()])
         .answers(json::<Found>(r#"{"items":[]}"#)),
+    Route::get("/api/v1/usage", Read, Store(usage::get))
+        .named("getUsage", "Count the tokens of the stored answers; reads the conversations used since `since`")
+        .takes(|| {
+            let day = json!({ "type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9:.]+(Z|[+-][0-9:]+))?$" });
+            vec![
+                query(
+                    "by",
+                    json!({ "type": "string" }),
+                    "What is counted apart: day, model, conversation, with commas",
+                ),
+                query("since", day.clone(), "Only answers from this day, UTC, or time on"),
+                query("until", day, "Only answers before this day or time"),
+                text("tag", "Only in conversations with this tag; given twice, with both"),
+            ]
+        })
+        .answers(json::<usage::Rows>(USAGE)),
     Route::get("/api/v1/unfinished", Read, Store(conversations::unfinished))
         .named("listUnfinished", "Messages that are being written, or were interrupted")
         .answers(json::<AllUnfinished>(r#"{"messages":[]}"#)),
