@@ -1,25 +1,34 @@
 //! The calls of models that this server records now.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, watch};
 use uuid::Uuid;
 
+use crate::error::Result;
 use crate::model::ConversationId;
 
 /// The calls that are recorded now.
-#[derive(Debug)]
 pub(crate) struct Exchanges {
     running: Mutex<HashMap<Uuid, Running>>,
     ended: Notify,
+    /// The keys of owners' digests, as far as they were read or made.
+    keys: Mutex<HashMap<String, [u8; 32]>>,
     /// The first id of this server: those before it are of earlier ones, or of others of the same store.
     first: Uuid,
 }
 
+impl fmt::Debug for Exchanges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exchanges").field("running", &self.running).finish_non_exhaustive()
+    }
+}
+
 impl Default for Exchanges {
     fn default() -> Self {
-        Self { running: Mutex::default(), ended: Notify::new(), first: Uuid::now_v7() }
+        Self { running: Mutex::default(), ended: Notify::new(), keys: Mutex::default(), first: Uuid::now_v7() }
     }
 }
 
@@ -72,6 +81,17 @@ impl Exchanges {
             }
             ended.await;
         }
+    }
+
+    /// The key of an owner's digests. Only one call makes it, and others wait for that.
+    pub(crate) fn key_of(&self, owner: &str, make: impl FnOnce() -> Result<[u8; 32]>) -> Result<[u8; 32]> {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(key) = keys.get(owner) {
+            return Ok(*key);
+        }
+        let key = make()?;
+        keys.insert(owner.to_owned(), key);
+        Ok(key)
     }
 
     /// Whether the end of a call, of which the book knows none, was lost with the server that passed it on.

@@ -278,11 +278,42 @@ fn agents_that_speak_at_one_time_do_not_mix() {
     assert_eq!(recorder.conversations().len(), AGENTS);
 }
 
-/// Bytes of all that is durable.
+#[test]
+fn the_first_calls_of_an_owner_may_come_at_one_time() {
+    let owners: Vec<String> = (0..12).map(|owner| format!("owner{owner}")).collect();
+    let owners: Vec<&str> = owners.iter().map(String::as_str).collect();
+    let recorder = Recorder::with("memory:", "", &owners);
+    let wire = Wire::Anthropic;
+    let ask = |owner: usize, number: usize| {
+        let client = &recorder.clients[owner];
+        let reply = Reply::json(&wire.whole(&wire.text("hello", number), number));
+        let session = number.to_string();
+        let body = hi(wire).to_string();
+        let mut open = recorder.begin(client, "/v1/messages", &[("x-session-id", &session)], body.as_bytes(), reply);
+        assert!(open.end());
+        let settled = recorder.settled_of(client, &passed(open, true).exchange);
+        assert_eq!(settled["state"], "complete", "{settled}: {}", recorder.running.log());
+    };
+    for owner in 0..owners.len() {
+        std::thread::scope(|scope| {
+            for number in 0..6 {
+                scope.spawn(move || ask(owner, number));
+            }
+        });
+    }
+}
+
+/// Bytes of all keys and values of the store: a backup has them, in frames that state how long they are before they are compressed.
 fn durable_bytes(recorder: &Recorder) -> usize {
     let backup = recorder.client().get("/api/v1/admin/backup");
     assert_eq!(backup.status, 200);
-    backup.body.len()
+    let (mut at, mut bytes) = (12, 0);
+    while at < backup.body.len() {
+        let number = |at: usize| u32::from_be_bytes(backup.body[at..at + 4].try_into().unwrap()) as usize;
+        bytes += number(at);
+        at += 12 + number(at + 4);
+    }
+    bytes
 }
 
 /// A session of an agent with 76 KB around its messages: each turn is a call of a tool and its result.

@@ -1,32 +1,37 @@
 //! What surrounds the messages of a request: system, tools, parameters. Each field is kept where it changes, and named by every
 //! answer.
 
+use std::collections::BTreeSet;
+
 use axum::http::HeaderMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::book::{How, hex};
-use super::meaning::{Digest, Key, canonical};
+use super::meaning::{Key, canonical};
 
 /// The fields that hold the messages, on any wire.
 const MESSAGES: &[&str] = &["messages", "input", "contents"];
 /// A field of fewer bytes is kept with every answer: its digest would be as long.
 const SMALL: usize = 64;
 
-/// A field of a request.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(untagged)]
-pub(super) enum Field {
+/// A field of a request: what it is, or where it is.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Field {
     /// It is that of an earlier answer of the conversation, by its index.
-    At {
-        at: u64,
-        #[serde(with = "hex")]
-        digest: Digest,
-    },
-    Is {
-        is: Box<RawValue>,
-    },
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    at: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    is: Option<Box<RawValue>>,
+}
+
+impl Field {
+    const fn of(is: Box<RawValue>) -> Self {
+        Self { at: None, digest: None, is: Some(is) }
+    }
 }
 
 /// What an answer's message says of the request, under the name `convo`.
@@ -42,9 +47,9 @@ pub(super) struct About {
     /// Of the request's body.
     pub(super) request: String,
     pub(super) request_bytes: u64,
-    /// What was sent in the places of others that are recorded: items of the request's list, by their positions.
-    #[serde(default, skip_serializing_if = "Named::is_empty")]
-    pub(super) rewritten: Named<Field>,
+    /// What was sent in the places of others that are recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) rewritten: Option<Rewritten>,
     #[serde(default, skip_serializing_if = "Named::is_empty")]
     pub(super) headers: Named<String>,
     pub(super) fields: Named<Field>,
@@ -68,17 +73,42 @@ pub(super) fn fields(key: &Key, request: &[(String, &RawValue)], before: Option<
     named(key, clean, before)
 }
 
-/// Items of the request's list of messages, by their positions.
-pub(super) fn items(
-    key: &Key,
-    request: &[(String, &RawValue)],
-    positions: impl Iterator<Item = usize>,
-    before: Option<(u64, &Named<Field>)>,
-) -> Named<Field> {
-    let list = request.iter().find(|(name, _)| MESSAGES.contains(&name.as_str()));
-    let items: Vec<&RawValue> = list.and_then(|(_, raw)| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-    let items = positions.filter_map(|at| Some((at.to_string(), (*items.get(at)?).to_owned())));
-    named(key, items, before)
+/// What a client sent in the places of messages that are recorded. It sends that with each request from then on: only what is more
+/// than at an earlier answer is kept.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Rewritten {
+    /// The answer whose request had these, too, by its index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    since: Option<u64>,
+    /// The last position, and a digest of all items up to it.
+    through: usize,
+    all: String,
+    /// Items of the request's list, by their positions.
+    items: Named<Box<RawValue>>,
+}
+
+impl Rewritten {
+    /// `positions`: of the items in the request's list.
+    pub(super) fn of(
+        key: &Key,
+        request: &[(String, &RawValue)],
+        positions: &BTreeSet<usize>,
+        before: Option<(u64, &Self)>,
+    ) -> Option<Self> {
+        let through = *positions.last()?;
+        let list = request.iter().find(|(name, _)| MESSAGES.contains(&name.as_str()));
+        let list: Vec<&RawValue> = list.and_then(|(_, raw)| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        let items: Vec<_> = positions.iter().filter_map(|at| Some((*at, *list.get(*at)?))).collect();
+        let all = |through: usize| {
+            let items = items.iter().filter(|(at, _)| *at <= through);
+            let parts: Vec<_> = items.map(|(at, item)| (at.to_be_bytes(), item.get().as_bytes())).collect();
+            hex::encode(&key.digest(parts.iter().flat_map(|(at, item)| [at.as_slice(), item])))
+        };
+        let since = before.filter(|(_, before)| all(before.through) == before.all);
+        let is_new = |at: usize| since.is_none_or(|(_, before)| at > before.through);
+        let new = items.iter().filter(|(at, _)| is_new(*at)).map(|(at, item)| (at.to_string(), (*item).to_owned()));
+        Some(Self { since: since.map(|(index, _)| index), through, all: all(through), items: new.collect() })
+    }
 }
 
 fn named(
@@ -89,16 +119,20 @@ fn named(
     let mut found = Named::new();
     for (name, is) in values {
         if is.get().len() <= SMALL {
-            found.insert(name, Field::Is { is });
+            found.insert(name, Field::of(is));
             continue;
         }
-        let digest = key.digest([is.get().as_bytes()]);
-        let known = before.and_then(|(at, fields)| match fields.get(&name)? {
-            Field::At { at, digest: known } => (*known == digest).then_some(*at),
-            Field::Is { is: known } => (key.digest([known.get().as_bytes()]) == digest).then_some(at),
+        // The key is the owner's: nobody else makes two that are equal.
+        let half = |digest: String| digest.get(..16).map(str::to_owned).unwrap_or(digest);
+        let digest = |value: &RawValue| half(hex::encode(&key.digest([value.get().as_bytes()])));
+        let wanted = digest(&is);
+        let known = before.and_then(|(index, fields)| {
+            let Field { at, digest: known, is } = fields.get(&name)?;
+            let known = known.clone().or_else(|| is.as_deref().map(digest))?;
+            (known == wanted).then_some(at.unwrap_or(index))
         });
-        let field = known.map_or_else(|| Field::Is { is }, |at| Field::At { at, digest });
-        found.insert(name, field);
+        let there = |at| Field { at: Some(at), digest: Some(wanted), is: None };
+        found.insert(name, known.map_or_else(|| Field::of(is), there));
     }
     found
 }
@@ -161,24 +195,47 @@ mod tests {
     use super::*;
     use crate::model::Json;
 
+    /// As the next request finds them: they were stored.
     fn of(request: &str, before: Option<(u64, &Named<Field>)>) -> Named<Field> {
         let fields = Json::fields(request).unwrap();
-        super::fields(&Key::new(&[1; 32]), &fields, before)
+        let fields = super::fields(&Key::new(&[1; 32]), &fields, before);
+        serde_json::from_str(&serde_json::to_string(&fields).unwrap()).unwrap()
     }
 
     #[test]
     fn what_has_not_changed_is_named() {
         let long = "x".repeat(100);
         let first = of(&format!(r#"{{"system":"{long}","model":"m","messages":[]}}"#), None);
-        assert!(matches!(first.get("system"), Some(Field::Is { .. })));
+        assert_eq!((first["system"].at, first["system"].is.is_some()), (None, true));
         assert!(!first.contains_key("messages"));
         let second = of(&format!(r#"{{"system":"{long}","model":"n"}}"#), Some((3, &first)));
-        assert!(matches!(second.get("system"), Some(Field::At { at: 3, .. })));
+        assert_eq!((second["system"].at, second["system"].is.is_some()), (Some(3), false));
         // A third names the first, too.
         let third = of(&format!(r#"{{"system":"{long}"}}"#), Some((5, &second)));
-        assert!(matches!(third.get("system"), Some(Field::At { at: 3, .. })));
+        assert_eq!(third["system"].at, Some(3));
         let other = of(&format!(r#"{{"system":"{long}y"}}"#), Some((5, &second)));
-        assert!(matches!(other.get("system"), Some(Field::Is { .. })));
+        assert_eq!((other["system"].at, other["system"].is.is_some()), (None, true));
+    }
+
+    #[test]
+    fn what_was_rewritten_before_is_not_kept_again() {
+        let of = |list: &str, positions: &[usize], before: Option<(u64, &Rewritten)>| {
+            let request = format!(r#"{{"model":"m","messages":{list}}}"#);
+            let fields = Json::fields(&request).unwrap();
+            let positions = positions.iter().copied().collect();
+            let rewritten = Rewritten::of(&Key::new(&[1; 32]), &fields, &positions, before).unwrap();
+            serde_json::from_str::<Rewritten>(&serde_json::to_string(&rewritten).unwrap()).unwrap()
+        };
+        let names = |rewritten: &Rewritten| rewritten.items.keys().cloned().collect::<Vec<_>>();
+        let first = of(r#"["a",{"b":1},"c","d"]"#, &[1], None);
+        assert_eq!((first.since, names(&first), first.items["1"].get()), (None, vec!["1".to_owned()], r#"{"b":1}"#));
+        let second = of(r#"["a",{"b":1},"c","d","e"]"#, &[1, 3], Some((7, &first)));
+        assert_eq!((second.since, names(&second)), (Some(7), vec!["3".to_owned()]));
+        let third = of(r#"["a",{"b":1},"c","d","e"]"#, &[1, 3], Some((9, &second)));
+        assert_eq!((third.since, names(&third)), (Some(9), Vec::new()));
+        // Another one in an earlier place: all of them are kept.
+        let other = of(r#"["a",{"b":2},"c","d","e"]"#, &[1, 3], Some((9, &second)));
+        assert_eq!((other.since, names(&other)), (None, vec!["1".to_owned(), "3".to_owned()]));
     }
 
     #[test]

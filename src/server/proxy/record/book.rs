@@ -12,9 +12,11 @@ use uuid::Uuid;
 use super::meaning::{Digest, Key};
 use crate::error::{Error, Result};
 use crate::history::{EntryKind, StoredMessage};
+use crate::log::NewConversation;
 use crate::log::reading::PageSize;
-use crate::log::{NewConversation, reading};
 use crate::model::{Body, Chunk, ConversationId, Json, Message, Metadata, Name, Role};
+use crate::server::exchanges::Exchanges;
+use crate::server::keys::random;
 use crate::store::Store;
 
 /// Whose conversations the books are: no key can have this owner.
@@ -38,17 +40,17 @@ pub(super) struct Entry {
     pub(super) answer_before: Option<u64>,
     #[serde(with = "hex")]
     pub(super) scope: Digest,
-    /// Whether the client named its session.
-    pub(super) session: bool,
-    #[serde(with = "hex")]
-    pub(super) surroundings: Digest,
+    /// Known if the client named no session.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "hex_option")]
+    pub(super) surroundings: Option<Digest>,
     #[serde(default, skip_serializing_if = "Option::is_none", with = "hex_option")]
     pub(super) user: Option<Digest>,
     /// Of the calls' ids before the answer; absent if the client made some of them up.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "hex_option")]
     pub(super) calls: Option<Digest>,
-    #[serde(with = "hex")]
-    pub(super) items: Digest,
+    /// Of the ids that the client gave its messages, if it gave some.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "hex_option")]
+    pub(super) items: Option<Digest>,
 }
 
 /// What a request is to what is recorded.
@@ -85,16 +87,21 @@ pub(super) struct End {
     /// The error in place of an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) conversation: Option<ConversationId>,
     /// The answer's index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) message: Option<u64>,
 }
 
+impl Entry {
+    /// Whether the client named its session.
+    pub(super) const fn has_session(&self) -> bool {
+        self.surroundings.is_none()
+    }
+}
+
 impl End {
     pub(super) const fn of(state: State) -> Self {
-        Self { state, status: None, error: None, conversation: None, message: None }
+        Self { state, status: None, error: None, message: None }
     }
 }
 
@@ -144,6 +151,12 @@ pub(super) struct Beginning {
     pub(super) conversation: ConversationId,
 }
 
+/// A call that was answered.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Answered {
+    exchange: Uuid,
+}
+
 /// The book of an owner.
 #[derive(Debug)]
 pub(super) struct Book<'a> {
@@ -159,48 +172,56 @@ struct Secret {
     key: [u8; 32],
 }
 
+impl Secret {
+    fn random() -> Result<Self> {
+        Ok(Self { key: random()? })
+    }
+
+    fn read(metadata: Option<Json>) -> Option<Self> {
+        serde_json::from_str(metadata?.as_str()).ok()
+    }
+}
+
 impl<'a> Book<'a> {
     /// The book of an owner, which is begun if there is none.
-    pub(super) fn open(store: &'a Store, owner: &'a str) -> Result<Self> {
+    pub(super) fn open(store: &'a Store, exchanges: &Exchanges, owner: &'a str) -> Result<Self> {
         let name = Self::name(owner);
-        let known = match store.metadata(&name) {
-            Err(Error::NotFound { .. }) => {
-                let mut key = [0; 32];
-                let cannot =
-                    |error: getrandom::Error| Error::io("get randomness")(std::io::Error::other(error.to_string()));
-                getrandom::fill(&mut key).map_err(cannot)?;
-                let new = NewConversation::new().with_metadata(json(&Secret { key })?);
-                match store.create(&name, &new) {
-                    Ok(_) | Err(Error::NameTaken { .. }) => store.metadata(&name)?,
-                    Err(error) => return Err(error),
+        let key = exchanges.key_of(owner, || {
+            let known = match store.metadata(&name) {
+                Err(Error::NotFound { .. }) => {
+                    let new = Secret::random()?;
+                    match store.create(&name, &NewConversation::new().with_metadata(json(&new)?)) {
+                        Ok(_) => return Ok(new.key),
+                        // Another server was faster.
+                        Err(Error::NameTaken { .. }) => store.metadata(&name)?,
+                        Err(error) => return Err(error),
+                    }
                 }
+                known => known?,
+            };
+            if let Some(known) = Secret::read(known) {
+                return Ok(known.key);
             }
-            known => known?,
-        };
-        Self::of(store, owner, name, known)
+            // Somebody has deleted the book: what is left of it is known by no key.
+            let new = Secret::random()?;
+            store.set_metadata(&name, &json(&new)?)?;
+            Ok(new.key)
+        })?;
+        Ok(Self { store, owner, name, key: Key::new(&key) })
     }
 
     /// The book of an owner, if there is one.
     pub(super) fn known(store: &'a Store, owner: &'a str) -> Result<Option<Self>> {
         let name = Self::name(owner);
-        match store.metadata(&name) {
-            Err(Error::NotFound { .. }) => Ok(None),
-            known => Self::of(store, owner, name, known?).map(Some),
-        }
+        let known = match store.metadata(&name) {
+            Err(Error::NotFound { .. }) => None,
+            known => Secret::read(known?),
+        };
+        Ok(known.map(|known| Self { store, owner, name, key: Key::new(&known.key) }))
     }
 
     fn name(owner: &str) -> Name {
         Name::from(format!("owner {owner}")).with_owner(OWNER)
-    }
-
-    fn of(store: &'a Store, owner: &'a str, name: Name, known: Option<Json>) -> Result<Self> {
-        let secret = known.and_then(|known| serde_json::from_str::<Secret>(known.as_str()).ok());
-        let secret = secret.ok_or_else(|| Error::Corrupt {
-            conversation: Some(name.clone()),
-            seq: None,
-            detail: "the key of the digests of what was recorded is missing".to_owned(),
-        })?;
-        Ok(Self { store, owner, name, key: Key::new(&secret.key) })
     }
 
     /// A conversation of the owner.
@@ -227,10 +248,12 @@ impl<'a> Book<'a> {
     }
 
     /// Writes how a call ended.
-    pub(super) fn end(&self, exchange: Uuid, end: &End, response: Option<&str>, entry: Option<&Entry>) -> Result<()> {
+    ///
+    /// `response`: the id by which later requests may name its answer.
+    pub(super) fn end(&self, exchange: Uuid, end: &End, response: Option<&str>) -> Result<()> {
         let mut chunks = vec![line(end_id(exchange), end)?];
-        if let (Some(response), Some(entry)) = (response, entry) {
-            chunks.push(line(self.response_id(response), entry)?);
+        if let Some(response) = response {
+            chunks.push(line(self.response_id(response), &Answered { exchange })?);
         }
         self.append(chunks)
     }
@@ -254,7 +277,8 @@ impl<'a> Book<'a> {
 
     /// The call whose answer has this id.
     pub(super) fn response(&self, id: &str) -> Result<Option<Entry>> {
-        Ok(self.find(&self.response_id(id), 1)?.pop())
+        let found: Option<Answered> = self.find(&self.response_id(id), 1)?.pop();
+        found.map_or(Ok(None), |answered| self.exchange(answered.exchange))
     }
 
     /// How a call ended, if it has.
@@ -276,8 +300,10 @@ impl<'a> Book<'a> {
     }
 
     fn seqs(&self, id: &str) -> Result<Vec<u64>> {
-        let view = reading::view(self.store.log(), &self.name)?;
-        self.store.log().item_seqs(&view, id)
+        match self.store.log().view(&self.name)? {
+            Some(view) => self.store.log().item_seqs(&view, id),
+            None => Ok(Vec::new()),
+        }
     }
 
     fn find<T: DeserializeOwned>(&self, id: &str, most: usize) -> Result<Vec<T>> {

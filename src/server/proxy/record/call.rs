@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, StatusCode};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::around::{self, About};
+use super::around::{self, About, Rewritten};
 use super::book::{self, Book, End, Entry, State};
 use super::coding::Coding;
 use super::place::{FIELD, Found, Placed, Request};
@@ -16,7 +16,7 @@ use super::scope::{Elsewhere, Scope};
 use super::turns::Turns;
 use super::voice::{Place, Voice};
 use crate::model::{Body, Chunk, ConversationId, FinishReason, Json, Name, Role};
-use crate::provider::{Decoder, Event, parse};
+use crate::provider::{Decoder, Event, Target, parse};
 use crate::server::app::App;
 use crate::server::lines::RECORDED;
 use crate::server::proxy::exchange::{Asked, Captured, Ended};
@@ -97,7 +97,7 @@ impl Call {
     pub(super) fn place(&mut self, may_wait: bool) -> Result<Placing, Refusal> {
         let app = Arc::clone(&self.app);
         let owner = self.asked.caller.owner.clone();
-        let book = Book::open(&app.store, &owner)?;
+        let book = Book::open(&app.store, &app.exchanges, &owner)?;
         let body = match &self.asked.body {
             Captured::Whole(body) => body.clone(),
             Captured::TooLarge => return self.leave_out(&book, State::TooLarge, None),
@@ -149,7 +149,7 @@ impl Call {
     fn leave_out(&mut self, book: &Book<'_>, state: State, error: Option<String>) -> Result<Placing, Refusal> {
         self.unrecorded = Some(state);
         let end = End { error, ..End::of(state) };
-        book.end(self.exchange(), &end, None, None)?;
+        book.end(self.exchange(), &end, None)?;
         Ok(Placing::Done)
     }
 
@@ -181,11 +181,11 @@ impl Call {
             how: entry.how,
             request: book::hex::encode(&book.key.digest([text.as_bytes()])),
             request_bytes: text.len() as u64,
-            rewritten: around::items(
+            rewritten: Rewritten::of(
                 &book.key,
                 &fields,
-                rewritten.iter().copied(),
-                before.map(|(at, about)| (*at, &about.rewritten)),
+                rewritten,
+                before.and_then(|(at, about)| Some((*at, about.rewritten.as_ref()?))),
             ),
             headers: around::headers(&self.asked.headers),
             fields: around::fields(&book.key, &fields, before.map(|(at, about)| (*at, &about.fields))),
@@ -265,7 +265,7 @@ impl Call {
     }
 
     fn note_choice(&self, placed: &Placed, id: Uuid) -> Result<(), Refusal> {
-        let book = Book::open(&self.app.store, &self.asked.caller.owner)?;
+        let book = Book::open(&self.app.store, &self.app.exchanges, &self.asked.caller.owner)?;
         let entry = Entry { exchange: id, ..placed.entry.clone() };
         Ok(book.write(&placed.asked, &entry, false)?)
     }
@@ -333,17 +333,18 @@ impl Call {
     }
 
     fn note(&self, state: State) -> Result<(), Refusal> {
-        let book = Book::open(&self.app.store, &self.asked.caller.owner)?;
+        let book = Book::open(&self.app.store, &self.app.exchanges, &self.asked.caller.owner)?;
         let first = self.voices.first();
         let end = End {
             state,
             status: self.head.as_ref().map(|head| head.status.as_u16()),
             error: (!self.error.is_empty()).then(|| self.words()),
-            conversation: self.conversation(),
             message: first.and_then(|voice| voice.message),
         };
-        let response = first.and_then(|voice| voice.response.as_deref());
-        book.end(self.exchange(), &end, response, self.placed.as_ref().map(|placed| &placed.entry))?;
+        // Only this wire's requests name answers.
+        let is_named = self.placed.is_some() && self.asked.target.wire().name == Target::OPENAI_RESPONSES.wire().name;
+        let response = first.filter(|_| is_named).and_then(|voice| voice.response.as_deref());
+        book.end(self.exchange(), &end, response)?;
         Ok(())
     }
 

@@ -192,8 +192,8 @@ impl Following {
     async fn note_failure(&self, exchange: Uuid, owner: String) {
         let app = Arc::clone(&self.app);
         let noted = self.app.pool.run(move || {
-            let book = Book::open(&app.store, &owner)?;
-            Ok(book.end(exchange, &End::of(State::StoreFailed), None, None)?)
+            let book = Book::open(&app.store, &app.exchanges, &owner)?;
+            Ok(book.end(exchange, &End::of(State::StoreFailed), None)?)
         });
         if let Err(refusal) = noted.await {
             tracing::error!(%exchange, error = %refusal.message, "a call has no line in the book");

@@ -49,27 +49,27 @@ pub(crate) fn exchange(app: &App, store: &Store, owner: &str, id: Uuid) -> Resul
         return Ok(None);
     }
     let mut end = end.unwrap_or_else(|| End::of(State::Started));
-    if let (Some(book), Some(entry)) = (&book, &entry) {
-        end.conversation = Some(entry.conversation);
-        if end.state == State::Started && !is_running {
-            let name = book.own(entry.conversation);
-            let item = match store.log().view(&name)? {
-                Some(view) => reading::find_hidden_item(store.log(), &view, &id.to_string())?,
-                None => None,
-            };
-            let stored = item.map(|item| book.message(&name, item.message_index)).transpose()?.flatten();
-            end.message = stored.as_ref().map(|stored| stored.index);
-            let is_cut = match stored {
-                Some(stored) => stored.state == MessageState::Interrupted,
-                None => app.exchanges.is_lost(id),
-            };
-            // The server that wrote it ended without a word.
-            if is_cut {
-                end.state = State::Cut;
-            }
+    if let (Some(book), Some(entry)) = (&book, &entry)
+        && end.state == State::Started
+        && !is_running
+    {
+        let name = book.own(entry.conversation);
+        let item = match store.log().view(&name)? {
+            Some(view) => reading::find_hidden_item(store.log(), &view, &id.to_string())?,
+            None => None,
+        };
+        let stored = item.map(|item| book.message(&name, item.message_index)).transpose()?.flatten();
+        end.message = stored.as_ref().map(|stored| stored.index);
+        let is_cut = match stored {
+            Some(stored) => stored.state == MessageState::Interrupted,
+            None => app.exchanges.is_lost(id),
+        };
+        // The server that wrote it ended without a word.
+        if is_cut {
+            end.state = State::Cut;
         }
     }
-    let End { state, status, error, conversation, message } = end;
-    let how = entry.map(|entry| entry.how);
+    let End { state, status, error, message } = end;
+    let (how, conversation) = entry.map(|entry| (entry.how, entry.conversation)).unzip();
     Ok(Some(Exchange { exchange: id.to_string(), state, how, conversation, message, status, error }))
 }

@@ -204,7 +204,7 @@ impl<'a> Request<'a> {
     fn is_in_scope(&self, entry: &Entry) -> bool {
         let is_same = entry.scope == self.scope.digest && self.is_users(entry);
         // Without a session two conversations differ only in what is said around the messages.
-        is_same && (entry.session || entry.surroundings == self.scope.surroundings)
+        is_same && (entry.has_session() || entry.surroundings == Some(self.scope.surroundings))
     }
 
     fn is_same_question(&self, entry: &Entry) -> bool {
@@ -259,7 +259,7 @@ impl<'a> Request<'a> {
 
     /// Whether a call got no answer, and nobody waits for one any more: without a session, another person may.
     fn was_in_vain(&self, recorded: &Recorded) -> bool {
-        recorded.has_failed() && (recorded.entry.session || !recorded.runs())
+        recorded.has_failed() && (recorded.entry.has_session() || !recorded.runs())
     }
 
     /// The whole request was asked before.
@@ -294,7 +294,7 @@ impl<'a> Request<'a> {
         let is_last = is_last(newest, &siblings);
         let failed = siblings.iter().all(|sibling| sibling.has_failed());
         let waits = siblings.iter().any(|sibling| !self.was_in_vain(sibling));
-        if !newest.entry.session && waits {
+        if !newest.entry.has_session() && waits {
             return Ok(None);
         }
         let mut plan = self.at(newest);
@@ -348,7 +348,7 @@ impl<'a> Request<'a> {
         for recorded in asked {
             let Some(answer) = &recorded.answer else { continue };
             let is_own = recorded.entry.scope == self.scope.digest;
-            if !recorded.entry.session && !self.is_evident(recorded, answer) {
+            if !recorded.entry.has_session() && !self.is_evident(recorded, answer) {
                 continue;
             }
             let before = self.kept_before(recorded)?;
@@ -368,7 +368,7 @@ impl<'a> Request<'a> {
         }
         let in_vain = |recorded: &&Recorded| {
             let entry = &recorded.entry;
-            let is_own = entry.session && entry.scope == self.scope.digest;
+            let is_own = entry.has_session() && entry.scope == self.scope.digest;
             let failed = |one: &&Recorded| one.has_failed() && !one.runs();
             is_own && siblings(recorded, asked).iter().all(failed)
         };
@@ -395,7 +395,7 @@ impl<'a> Request<'a> {
         let has_id = |chunk: &Chunk| matches!(&chunk.body, Body::ToolCall { id, name, .. } if !is_made_up(id, name));
         let chunks = &answer.stored.message.chunks;
         let length = chunks.iter().map(|chunk| if let Body::Text { text, .. } = &chunk.body { text.len() } else { 0 });
-        let is_own = entry.scope == self.scope.digest && entry.surroundings == self.scope.surroundings;
+        let is_own = entry.scope == self.scope.digest && entry.surroundings == Some(self.scope.surroundings);
         is_own || chunks.iter().any(has_id) || length.sum::<usize>() >= EVIDENCE
     }
 
@@ -637,8 +637,7 @@ impl<'a> Request<'a> {
             kept: run,
             answer_before: plan.answer_before,
             scope: self.scope.digest,
-            session: self.scope.session.is_some(),
-            surroundings: self.scope.surroundings,
+            surroundings: self.scope.session.is_none().then_some(self.scope.surroundings),
             user: self.scope.user,
             calls: plan.calls,
             items: self.turns.items,

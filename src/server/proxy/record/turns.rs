@@ -17,8 +17,8 @@ pub(super) struct Turns {
     pub(super) asked: Digest,
     /// Of the calls' ids before the answer.
     pub(super) calls: Digest,
-    /// Of the ids that the client gave its own messages.
-    pub(super) items: Digest,
+    /// Of the ids that the client gave its own messages, if it gave some.
+    pub(super) items: Option<Digest>,
     /// The places before the end of what follows the last run: the number of messages that are whole before it, and the number of
     /// chunks of the next one.
     pub(super) parts: Vec<Part>,
@@ -54,7 +54,8 @@ impl Turns {
         let (mut runs, mut parts) = (Vec::new(), Vec::new());
         let is_clients = |message: &&Message| !is_models(message);
         let given = messages.iter().filter(is_clients).filter_map(|message| message.metadata.id.as_deref());
-        let items = key.digest(given.map(str::as_bytes));
+        let given: Vec<&[u8]> = given.map(str::as_bytes).collect();
+        let items = (!given.is_empty()).then(|| key.digest(given));
         let mut at = 0;
         while let Some(message) = messages.get(at) {
             let is_models = is_models(message);
