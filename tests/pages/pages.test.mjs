@@ -331,6 +331,7 @@ const LOOKS = [
   ['log', '/pages/conversations/weekend/log'],
   ['prompt', '/pages/conversations/broken/prompt?for=anthropic&model=claude-sonnet-4-5'],
   ['missing', '/pages/conversations/nothing-here'],
+  ['usage', '/pages/usage'],
   ['repair', '/pages/repair'],
 ];
 

@@ -114,6 +114,8 @@ pub(crate) const PAGES: &[&str] = &[
     "/pages/conversations/ID/log?since=1",
     "/pages/conversations/ID/prompt",
     "/pages/conversations/ID/prompt?for=gemini&model=&last=1",
+    "/pages/usage",
+    "/pages/usage?days=7",
     "/pages/repair",
 ];
 
@@ -752,4 +754,34 @@ fn assets_are_kept_by_version() {
     assert_eq!(named.header("content-type"), Some("text/css; charset=utf-8"));
     assert_eq!(visitor.get("/pages/assets/style.css").header("cache-control"), Some("no-cache"));
     assert_eq!(visitor.get("/pages/assets/live.js").header("content-type"), Some("text/javascript; charset=utf-8"));
+}
+
+#[test]
+fn the_tokens_of_the_last_days_are_shown_by_day_and_model() {
+    let (_server, clients) = Running::with_keys(&[("ada", "read,append"), ("grace", "read,append")]);
+    let answer = |model: &str, output: u64| {
+        json!({
+            "role": "assistant", "model": model, "chunks": [{ "type": "text", "text": "Hi!" }],
+            "usage": { "prompt_tokens": 1_000, "completion_tokens": output },
+        })
+    };
+    for (model, output) in [("m-<1>", 20), ("m-<1>", 30), ("m-2", 4)] {
+        append(&clients[0], "chat", &answer(model, output));
+    }
+    append(&clients[1], "chat", &answer("hers", 1));
+    let html = Visitor::of(&clients[0]).page("/pages/usage");
+    let rows: Vec<String> =
+        html.split("<tr>").skip(2).map(|row| tags_cut(row.split("</tr>").next().unwrap())).collect();
+    assert_eq!(rows, ["m-2 1 1,000 0 4 0", "m-&lt;1&gt; 2 2,000 0 50 0", "All 3 3,000 0 54 0"]);
+    assert_eq!(html.matches("<rect").count(), 30);
+    assert!(html.contains("the highest day has 3,054") && !html.contains("hers"), "{html}");
+    let visitor = Visitor::of(&clients[1]);
+    assert_eq!(visitor.page("/pages/usage?days=7").matches("<rect").count(), 7);
+    assert_eq!(visitor.get("/pages/usage?days=0").status, 400);
+}
+
+/// A row of a table without its tags.
+fn tags_cut(row: &str) -> String {
+    let texts = row.split('<').filter_map(|piece| piece.split_once('>')).map(|(_, text)| text.trim());
+    texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ")
 }

@@ -1,0 +1,261 @@
+//! What the proxy costs: `cargo bench --bench proxy --features server`. Streams of an answer through `convo proxy`, which records them on
+//! sled, beside the same through a proxy of the same library that only copies bytes, and beside none, in rounds in turn: the time to the
+//! first piece of an answer and to its end, at 1, 64 and 512 streams at one time, and the memory of each proxy for a stream. The model
+//! gives a piece each 30 milliseconds. Client, model and proxies run on the same cores. `CONVO_BENCH_DIR` is where the store is.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, missing_docs, reason = "a benchmark")]
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http_body::{Body, Frame};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper::{Request, Response, Uri};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::net::TcpListener;
+use tokio::time::{Sleep, sleep};
+
+/// Set in the process that copies bytes: where it copies them to.
+const COPIES: &str = "CONVO_BENCH_COPIES";
+const PIECES: usize = 20;
+const PAUSE: Duration = Duration::from_millis(30);
+const ROUNDS: usize = 5;
+/// Calls of a round, at the least.
+const CALLS: usize = 64;
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    if let Ok(to) = std::env::var(COPIES) {
+        runtime.block_on(copy(to));
+        return;
+    }
+    let model = runtime.block_on(model());
+    let folder = std::env::var("CONVO_BENCH_DIR").map_or_else(|_| tempfile::tempdir(), tempfile::tempdir_in).unwrap();
+    let mut plain = Command::new(std::env::current_exe().unwrap());
+    let plain = Running::start(plain.env(COPIES, format!("http://{model}")), |line| line.to_owned());
+    let mut convo = Command::new(env!("CARGO_BIN_EXE_convo"));
+    let store = format!("sled:{}", folder.path().join("store").display());
+    convo.args(["--store", &store, "--json", "proxy", "mine", "--listen", "127.0.0.1:0"]);
+    convo.args(["--url", &format!("http://{model}")]).env("CONVO_LOG__LEVEL", "warn");
+    let convo = Running::start(&mut convo, |line| {
+        let said: serde_json::Value = serde_json::from_str(line).unwrap();
+        format!("{}/proxy/mine", said["listening"].as_str().unwrap())
+    });
+    let ways = [
+        ("none", format!("http://{model}"), None),
+        ("copies", plain.url(), Some(&plain)),
+        ("convo", convo.url(), Some(&convo)),
+    ];
+    println!("| streams | proxy | first piece p50, p99 | end p50, p99 | memory for a stream |");
+    println!("|---:|---|---|---|---|");
+    for streams in [1, 64, 512] {
+        let mut times = ways.each_ref().map(|_| (Vec::new(), Vec::new()));
+        let mut grown = [0_u64; 3];
+        for round in 0..=ROUNDS {
+            for (at, (_, url, running)) in ways.iter().enumerate() {
+                let before = running.map(|running| running.reset());
+                let (firsts, ends) = runtime.block_on(calls(url, streams));
+                // The first round opens connections.
+                if round > 0 {
+                    times[at].0.extend(firsts);
+                    times[at].1.extend(ends);
+                    if let (Some(running), Some(before)) = (running, before) {
+                        grown[at] = grown[at].max(running.memory("VmHWM").saturating_sub(before));
+                    }
+                }
+            }
+        }
+        for (at, (name, _, running)) in ways.iter().enumerate() {
+            let shown = |times: &mut Vec<Duration>| {
+                times.sort_unstable();
+                let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
+                format!("{:.2} ms, {:.2} ms", at(0.5), at(0.99))
+            };
+            let (first, end) = (shown(&mut times[at].0), shown(&mut times[at].1));
+            let memory = running.map_or_else(String::new, |_| format!("{} KiB", grown[at] / 1024 / streams as u64));
+            println!("| {streams} | {name} | {first} | {end} | {memory} |");
+        }
+    }
+}
+
+/// A proxy in a process of its own.
+struct Running {
+    child: Child,
+    url: String,
+}
+
+impl Running {
+    fn start(command: &mut Command, url: impl Fn(&str) -> String) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Self { child, url: url(line.trim()) }
+    }
+
+    fn url(&self) -> String {
+        self.url.clone()
+    }
+
+    /// Forgets its highest memory: what it takes now.
+    fn reset(&self) -> u64 {
+        std::fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5").unwrap();
+        self.memory("VmRSS")
+    }
+
+    /// Bytes.
+    fn memory(&self, name: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// So many calls at one time, until there were enough: the times to the first piece and to the end of each.
+async fn calls(url: &str, streams: usize) -> (Vec<Duration>, Vec<Duration>) {
+    let client: Client<HttpConnector, Full<Bytes>> = Client::builder(TokioExecutor::new()).build_http();
+    let uri: Uri = format!("{url}/v1/messages").parse().unwrap();
+    let each = CALLS.div_ceil(streams).min(8);
+    let running: Vec<_> = (0..streams)
+        .map(|_| {
+            let (client, uri) = (client.clone(), uri.clone());
+            tokio::spawn(async move {
+                let mut times = Vec::new();
+                for _ in 0..each {
+                    times.push(call(&client, uri.clone()).await);
+                }
+                times
+            })
+        })
+        .collect();
+    let mut times = Vec::new();
+    for running in running {
+        times.extend(running.await.unwrap());
+    }
+    times.into_iter().unzip()
+}
+
+async fn call(client: &Client<HttpConnector, Full<Bytes>>, uri: Uri) -> (Duration, Duration) {
+    let text = "What is in this folder? ".repeat(40);
+    let body = serde_json::json!({
+        "model": "m-1", "max_tokens": 100, "stream": true, "messages": [{ "role": "user", "content": text }],
+    });
+    let request = Request::post(uri).header("x-api-key", "sk-1").body(Full::from(body.to_string())).unwrap();
+    let begun = Instant::now();
+    let mut answer = client.request(request).await.unwrap();
+    assert_eq!(answer.status(), 200);
+    let mut first = None;
+    while let Some(frame) = answer.frame().await {
+        frame.unwrap();
+        first.get_or_insert_with(|| begun.elapsed());
+    }
+    (first.unwrap(), begun.elapsed())
+}
+
+/// A stream of Anthropic Messages, a piece at a time.
+struct Answer {
+    given: usize,
+    pause: Option<Pin<Box<Sleep>>>,
+}
+
+impl Body for Answer {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if let Some(pause) = &mut self.pause {
+            if pause.as_mut().poll(context).is_pending() {
+                return Poll::Pending;
+            }
+            self.pause = None;
+        }
+        let at = self.given;
+        self.given += 1;
+        let event = match at {
+            0 => {
+                let message = r#"{"id":"msg_1","type":"message","role":"assistant","model":"m-1","content":[],"usage":{"input_tokens":9,"output_tokens":1}}"#;
+                let start = r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
+                format!("data: {{\"type\":\"message_start\",\"message\":{message}}}\n\ndata: {start}\n\n")
+            }
+            PIECES => {
+                let end = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":20}}"#;
+                format!(
+                    "data: {{\"type\":\"content_block_stop\",\"index\":0}}\n\ndata: {end}\n\ndata: {{\"type\":\"message_stop\"}}\n\n"
+                )
+            }
+            at if at > PIECES => return Poll::Ready(None),
+            _ => {
+                let delta = r#"{"type":"text_delta","text":" a few words of it"}"#;
+                format!("data: {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{delta}}}\n\n")
+            }
+        };
+        self.pause = Some(Box::pin(sleep(PAUSE)));
+        Poll::Ready(Some(Ok(Frame::data(event.into()))))
+    }
+}
+
+/// A model, and where it is.
+async fn model() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(serve(listener, |request: Request<Incoming>| async move {
+        request.into_body().collect().await.unwrap();
+        let answer = Response::builder().header("content-type", "text/event-stream");
+        answer.body(Answer { given: 0, pause: None }).unwrap()
+    }));
+    address
+}
+
+/// Copies what comes to another server, and its answer back.
+async fn copy(to: String) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    println!("http://{}", listener.local_addr().unwrap());
+    let client: Client<HttpConnector, Incoming> = Client::builder(TokioExecutor::new()).build_http();
+    serve(listener, move |mut request: Request<Incoming>| {
+        let client = client.clone();
+        *request.uri_mut() = format!("{to}{}", request.uri().path()).parse().unwrap();
+        async move { client.request(request).await.unwrap() }
+    })
+    .await;
+}
+
+async fn serve<B, F>(listener: TcpListener, answer: impl Fn(Request<Incoming>) -> F + Send + Sync + 'static)
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: std::error::Error + Send + Sync,
+    F: Future<Output = Response<B>> + Send,
+{
+    let answer = Arc::new(answer);
+    loop {
+        let (stream, _) = listener.accept().await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        let answer = Arc::clone(&answer);
+        tokio::spawn(async move {
+            let service = service_fn(|request| {
+                let answered = answer(request);
+                async { Ok::<_, Infallible>(answered.await) }
+            });
+            let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+        });
+    }
+}
