@@ -139,6 +139,27 @@ fn every_directory_that_is_created_is_synced() {
     }
 }
 
+/// What does not fit into the journal is in a file of its own until sled has it. It is durable before the journal refers to it, and
+/// an opening does not trust what it read of it: that may have been in the system's memory alone.
+#[test]
+fn the_file_of_a_large_append_is_synced() {
+    let Some(place) = Place::new() else { return };
+    let (large, one) = (place.lines("large", &[8 * MB]), place.lines("one", &[10]));
+    let file = place.dir.path().join("db/journal.large");
+    let is_synced = || {
+        let synced = fs::read_to_string(place.path("synced")).unwrap();
+        fs::remove_file(place.path("synced")).unwrap();
+        synced.lines().any(|line| Path::new(line) == file)
+    };
+    // Sled has a part of it.
+    place.run("db", &["append", "chat", &large], Some(8));
+    assert!(file.exists() && is_synced(), "when it was written");
+    place.run("db", &["append", "chat", &one], None);
+    assert!(is_synced(), "by the next opening");
+    assert!(!file.exists());
+    assert_eq!(place.run("db", &["show", "chat", "--raw"], None).stdout.lines().count(), 2);
+}
+
 /// A restore that was cut off leaves nothing that a later append takes for a new store.
 #[test]
 fn a_restore_that_is_cut_off_leaves_no_store() {

@@ -175,6 +175,12 @@ mod tests {
     }
 
     #[test]
+    fn an_engine_that_takes_no_more_writes_is_not_damaged() {
+        let error = from_fjall("write", Path::new("store"), fjall::Error::Poisoned);
+        assert!(matches!(error, Error::Poisoned { .. }), "{error:?}");
+    }
+
+    #[test]
     fn a_creation_that_was_cut_off_begins_anew() {
         let (dir, url) = conformance::place(NAME);
         let folder = dir.path().join(FOLDER);

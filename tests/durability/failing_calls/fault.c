@@ -6,7 +6,7 @@
  * FAULT_LASTS       set: all later ones fail too
  * FAULT_HOW         EIO, ENOSPC; short (half of the bytes are written); kill (the process ends before the call)
  * FAULT_COUNT       a file that gets the number of calls when the process ends
- * FAULT_SYNCED      a file that gets the path of each file that fsync is called with
+ * FAULT_SYNCED      a file that gets the path of each file that fsync or fdatasync is called with
  * FAULT_UNSYNCED    a file that gets the most bytes that sled's log got between two of its syncs
  */
 #define _GNU_SOURCE
@@ -78,7 +78,19 @@ static int is_short(void) { return strcmp(setting("FAULT_HOW"), "short") == 0; }
 
 #define REAL(name, ...) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))(__VA_ARGS__)
 
+static void note_synced(int fd) {
+    char link[64], path[4096];
+    FILE *synced = *setting("FAULT_SYNCED") ? fopen(setting("FAULT_SYNCED"), "a") : NULL;
+    if (!synced)
+        return;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, sizeof path);
+    fprintf(synced, "%.*s\n", length < 0 ? 0 : (int)length, path);
+    fclose(synced);
+}
+
 int fdatasync(int fd) {
+    note_synced(fd);
     if (is_of_store(fd) && fails("fdatasync"))
         return -1;
     long begun = is_log(fd) ? atomic_load(&unsynced) : 0;
@@ -89,14 +101,7 @@ int fdatasync(int fd) {
 }
 
 int fsync(int fd) {
-    char link[64], path[4096];
-    FILE *synced = *setting("FAULT_SYNCED") ? fopen(setting("FAULT_SYNCED"), "a") : NULL;
-    if (synced) {
-        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-        ssize_t length = readlink(link, path, sizeof path);
-        fprintf(synced, "%.*s\n", length < 0 ? 0 : (int)length, path);
-        fclose(synced);
-    }
+    note_synced(fd);
     return is_of_store(fd) && fails("fsync") ? -1 : REAL(fsync, fd);
 }
 

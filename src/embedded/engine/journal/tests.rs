@@ -287,6 +287,24 @@ fn a_large_batch_is_whole_after_a_power_cut_or_not_there() {
     assert_eq!((engine.damage(), all(&*engine).len()), (None, 1));
 }
 
+/// The engine writes about as much for what is replaced or removed, and what comes next waits for that: a region holds little of it,
+/// however small the records are.
+#[test]
+fn the_engine_gets_what_removes_much_before_a_region_is_full() {
+    let dir = tempfile::tempdir().unwrap();
+    let key = |at: u8| vec![b'k', at];
+    let large = vec![7; REPLACED_BYTES / 2 + 1];
+    let inner = Forgetful::new(dir.path(), (0..3).map(|at| (key(at), large.clone())).collect());
+    let engine = before_with(Arc::clone(&inner) as Arc<dyn Engine>, true, 64 * 1024).unwrap();
+    for at in 0..3 {
+        let mut batch = Batch::default();
+        batch.remove(key(at));
+        engine.rewrite(batch).unwrap();
+    }
+    // The second began the other region, and the third waited until the engine had the first.
+    assert!(!inner.synced().contains_key(&key(0)) && inner.synced().contains_key(&key(2)));
+}
+
 /// The engine lost what it noted when it was opened again: its data is that of the last closing.
 #[test]
 fn a_journal_is_not_read_by_an_engine_that_was_closed_before_it() {
