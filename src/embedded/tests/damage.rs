@@ -257,6 +257,43 @@ fn a_damaged_commit_is_told_and_can_be_accepted() {
     drop(log);
     let log = open_as(&engine, Opening { accept_loss: true, ..Opening::default() });
     assert_eq!(problems(&log), [""; 0]);
+    // What was lost may have had any of the next numbers.
+    assert!(log.core().commit.lock().last_commit().number > 1 << 32);
+}
+
+/// Without a loss being accepted.
+#[test]
+fn what_is_derived_anew_hides_nothing_that_is_missing() {
+    let engine = store();
+    let (last, stray) =
+        (key::record(Name::from("a").id(), 3), key::index(&record::digest(b""), 7, Name::from("b").id()));
+    engine.write(Batch { ops: vec![(last, None), (stray.clone(), Some(Vec::new()))] }).unwrap();
+    recovery::rebuild_all(&*engine, false).unwrap();
+    assert!(engine.get(&stray).unwrap().is_none());
+    let found = problems(&open(&engine));
+    assert!(
+        found.iter().any(|problem| problem.contains("seq 3: the record that should be here is missing")),
+        "{found:?}"
+    );
+}
+
+/// Of a conversation that was deleted, and of one that was not.
+#[test]
+fn verify_tells_what_is_damaged_of_what_forks_read() {
+    let is_found = |deleted: bool, name: &str, detail: &str| {
+        let engine = store();
+        if deleted {
+            open(&engine).core().families.delete(&"a".into(), None).unwrap();
+        }
+        garble(&*engine, key::RECORD, "a");
+        let found = recovery::verify(open(&engine).core(), &mut |_, _| ()).unwrap().problems;
+        let id = Some(Name::from(name).id());
+        found.iter().any(|problem| problem.conversation == id && problem.detail.contains(detail))
+    };
+    for deleted in [false, true] {
+        assert!(is_found(deleted, "a", "the checksum does not match"), "{deleted}");
+        assert!(is_found(deleted, "fork", "which it shares with"), "{deleted}");
+    }
 }
 
 /// Flips a bit in the values of a kind that belong to a conversation.

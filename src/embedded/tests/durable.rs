@@ -8,6 +8,7 @@ use super::super::{Embedded, Opening};
 use super::engines::Disk;
 use crate::embedded::engine::{Batch, Engine, Memory, Order};
 use crate::embedded::recovery;
+use crate::embedded::state::Pending;
 use crate::error::{Error, Result};
 use crate::log::{AppendOptions, Durability};
 use crate::model::{Chunk, Message, Metadata, Name, Timestamp};
@@ -106,6 +107,23 @@ fn all_who_wait_for_a_failed_sync_are_told() {
         }
     });
     assert_eq!(seen(&log), 1);
+}
+
+/// Neither who led nor who waited knows whether it was written.
+#[test]
+fn the_outcome_of_a_batch_whose_sync_failed_is_unknown_to_all_of_it() {
+    let disk = Arc::new(Disk::default());
+    let log = open(Arc::clone(&disk) as Arc<dyn Engine>);
+    disk.fails.store(true, Ordering::Release);
+    let commit = &log.core().commit;
+    let write = |at: u8| {
+        let pending = Pending { ops: vec![(vec![at], Some(Vec::new()))], ..Pending::default() };
+        commit.enqueue(commit.lock(), pending)
+    };
+    for waiter in [write(1), write(2)] {
+        let outcome = commit.wait(&waiter);
+        assert!(matches!(outcome, Err(Error::OutcomeUnknown { .. })), "{outcome:?}");
+    }
 }
 
 #[test]

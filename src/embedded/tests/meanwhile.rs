@@ -181,3 +181,34 @@ fn a_backup_has_no_part_of_a_conversation_that_is_being_created() {
     restore(&path, &restored, &mut |_, _| ()).unwrap();
     assert_eq!(problems(&open(restored)), [""; 0]);
 }
+
+/// What is written while a backup is made is not in it, in whole or in part.
+#[test]
+fn a_backup_is_of_one_moment() {
+    let open = |engine: Arc<dyn Engine>| {
+        let clock = Arc::new(|| Timestamp::from_micros(1_767_323_045_000_000));
+        Embedded::open(engine, clock, Duration::from_secs(3600), Opening::default()).unwrap()
+    };
+    let log = open(Arc::new(Memory::default()));
+    let append = |log: &Embedded, name: &str, key: &str| {
+        let options = AppendOptions::new().with_idempotency_key(key);
+        log.core().appender.append(&name.into(), &[Message::user("hello")], &options).unwrap()
+    };
+    ["a", "b"].iter().for_each(|name| _ = append(&log, name, "first"));
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("backup");
+    log.backup(&path, &mut |done, _| {
+        if done == 1 {
+            ["a", "b"].iter().for_each(|name| _ = append(&log, name, "meanwhile"));
+        }
+    })
+    .unwrap();
+    let restored: Arc<dyn Engine> = Arc::new(Memory::default());
+    restore(&path, &restored, &mut |_, _| ()).unwrap();
+    let restored = open(restored);
+    assert_eq!(problems(&restored), [""; 0]);
+    for name in ["a", "b"] {
+        let appended = append(&restored, name, "meanwhile");
+        assert_eq!((appended.first_seq, appended.duplicate), (2, false), "{name}");
+    }
+}

@@ -89,6 +89,74 @@ fn a_loss_is_known_until_what_is_left_of_it_is_repaired() {
     }
 }
 
+/// A store that is blocked for its loss is backed up with that.
+#[test]
+fn a_backup_knows_what_its_store_had_lost() {
+    let memory = Arc::new(Memory::default());
+    memory.write(Batch { ops: with_a_loss() }).unwrap();
+    let is_blocked = |log: &Embedded| log.core().commit.lock().life.blocked().is_some();
+    let log = open(&memory);
+    assert!(is_blocked(&log));
+    let dir = tempfile::tempdir().unwrap();
+    crate::log::Log::backup(&log, &dir.path().join("backup"), &mut |_, _| ()).unwrap();
+    let restored = Arc::new(Memory::default());
+    let engine: Arc<dyn Engine> = Arc::clone(&restored) as _;
+    super::super::restore(&dir.path().join("backup"), &engine, &mut |_, _| ()).unwrap();
+    assert!(is_blocked(&open(&restored)));
+}
+
+/// What a store's directory has beside the engine's data is of another store, or of a later moment.
+#[cfg(feature = "sled")]
+#[test]
+fn data_that_are_not_those_that_were_there_are_told() {
+    use crate::log::{AppendOptions, Log};
+    use crate::model::Message;
+
+    let dir = tempfile::tempdir().unwrap();
+    let place = |name: &str| dir.path().join(name);
+    let copy = |from: &str, to: &str| std::fs::copy(place(from), place(to)).map(drop).unwrap();
+    let opened = |name: &str| {
+        let engine = crate::embedded::engine::open(&format!("sled:{}", place(name).display())).unwrap();
+        Embedded::open(engine, Arc::new(Timestamp::now), Duration::from_secs(3600), Opening::default()).unwrap()
+    };
+    let append = |name: &str| {
+        let log = opened(name);
+        log.append(&Name::from("chat"), &[Message::user("hello")], &AppendOptions::new()).unwrap();
+        let last = log.core().commit.lock().last_commit().number;
+        last
+    };
+    let why = |name: &str| {
+        let log = opened(name);
+        let state = log.core().commit.lock();
+        state.life.blocked().map_or_else(String::new, |blocked| format!("{blocked:?}"))
+    };
+    append("other");
+    append("store");
+    for (file, name) in [("watermark", "earlier"), ("CONVERSATION-STORE", "marker")] {
+        copy(&format!("store/{file}"), name);
+    }
+    let earlier = std::fs::read(place("earlier")).unwrap();
+    // The marker of another store, and then its watermark where nothing says that there was a store.
+    copy("other/CONVERSATION-STORE", "store/CONVERSATION-STORE");
+    assert!(why("store").contains("names the store"));
+    std::fs::remove_file(place("store/CONVERSATION-STORE")).unwrap();
+    copy("other/watermark", "store/watermark");
+    assert!(why("store").contains("`watermark`"));
+    copy("marker", "store/CONVERSATION-STORE");
+    std::fs::write(place("store/watermark"), earlier).unwrap();
+    assert_eq!(why("store"), "");
+    // One commit later.
+    std::fs::create_dir(place("back")).unwrap();
+    for file in std::fs::read_dir(place("store")).unwrap().map(std::result::Result::unwrap) {
+        if file.file_type().unwrap().is_file() {
+            std::fs::copy(file.path(), place("back").join(file.file_name())).unwrap();
+        }
+    }
+    let last = append("store");
+    copy("store/watermark", "back/watermark");
+    assert_eq!(why("back"), format!("WentBack {{ from: {}, to: {last} }}", last - 1));
+}
+
 /// The journal of a store is damaged, and the number of the last commit beside it is an early one, as after a power cut.
 #[cfg(feature = "sled")]
 #[test]
