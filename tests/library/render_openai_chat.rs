@@ -2,7 +2,7 @@
 
 use crate::common::chat::{rendered, shape};
 use crate::common::reported;
-use conversation_store::model::{Body, Chunk, Image, Message, Metadata, Output, PartBody, Role};
+use conversation_store::model::{Body, Chunk, Image, Json, Message, Metadata, Native, Output, PartBody, Role};
 use conversation_store::provider::{PromptOptions, Target, Thinking, render};
 use conversation_store::{Error, Rule, Store};
 
@@ -171,4 +171,60 @@ fn streaming_messages_are_taken_as_they_are() {
     let shape = shape(prompt.request.get());
     assert_eq!(shape[1], "assistant I am");
     assert!(shape[3].starts_with("result 1: Not run"), "{shape:?}");
+}
+
+/// What came with a call or a message goes back as it came only where it still says the same.
+#[test]
+fn what_came_with_a_call_goes_back_only_with_that_call() {
+    let native = |arguments: &str| {
+        let function = serde_json::json!({ "name": "f", "arguments": arguments });
+        let call = serde_json::json!({ "id": "1", "type": "function", "function": function, "index": 0 });
+        Native { wire: "openai-chat".to_owned(), json: Json::new(call.to_string()).unwrap() }
+    };
+    let prompt = |provider: &str, given: &str| {
+        let call = Chunk { native: Some(native(given)), ..Chunk::tool_call("1", "f", "{}") };
+        let mut message = Message::assistant([call]);
+        message.metadata.provider = Some(provider.to_owned());
+        let store = Store::open("memory:").unwrap();
+        store.append("chat", &[Message::user("go"), message, Message::tool("1", "ok")]).unwrap();
+        let target = "openai-chat/groq".parse().unwrap();
+        let prompt = render(target, &store.load("chat").unwrap(), &PromptOptions::new()).unwrap();
+        (prompt.request.get().contains("\"index\":0"), prompt.request.get().contains("changed"))
+    };
+    assert_eq!(prompt("groq", "{}"), (true, false));
+    assert_eq!(prompt("groq", "{\"changed\":1}"), (false, false), "the call was changed since");
+    assert_eq!(prompt("mistral", "{}"), (false, false), "another server's");
+}
+
+/// A field of the server's own is there once, and none that a message has anyway.
+#[test]
+fn fields_of_a_message_are_there_once() {
+    let field = |kind: &str, json: &str| {
+        let json = Json::new(json).unwrap();
+        Chunk::from(Body::Opaque { provider: "compatible".to_owned(), kind: kind.to_owned(), json })
+    };
+    let fields = [field("mood", "1"), field("mood", "2"), field("role", "\"user\"")];
+    let mut message = Message::assistant([Chunk::text("hello")].into_iter().chain(fields));
+    message.metadata.provider = Some("compatible".to_owned());
+    let store = Store::open("memory:").unwrap();
+    store.append("chat", &[Message::user("go"), message, Message::user("on")]).unwrap();
+    let target = "openai-chat/compatible".parse().unwrap();
+    let prompt = render(target, &store.load("chat").unwrap(), &PromptOptions::new()).unwrap();
+    let request = prompt.request.get();
+    assert!(request.contains("\"mood\":1") && !request.contains("\"mood\":2"), "{request}");
+    assert_eq!(request.matches("\"role\":\"user\"").count(), 2, "{request}");
+}
+
+/// OC-24.
+#[test]
+fn the_name_of_a_speaker_goes_back_if_it_is_taken() {
+    let named = |name: &str| {
+        let line =
+            format!("{{\"role\":\"user\",\"name\":{name:?},\"chunks\":[{{\"type\":\"text\",\"text\":\"hi\"}}]}}");
+        let store = Store::open("memory:").unwrap();
+        store.append("chat", &[Message::from_json(&line).unwrap()]).unwrap();
+        let prompt = render(Target::OPENAI_CHAT, &store.load("chat").unwrap(), &PromptOptions::new()).unwrap();
+        prompt.request.get().contains("\"name\"")
+    };
+    assert!(named("ada") && !named("ada lovelace") && !named(&"x".repeat(65)));
 }

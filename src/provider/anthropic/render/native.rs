@@ -328,3 +328,46 @@ fn is_document(fields: &Map<String, Value>, manner: &Manner) -> bool {
         && is_word("context")
         && is_citing(fields)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::target::Target;
+
+    #[test]
+    fn only_a_block_that_says_the_same_goes_back() {
+        let read = |json: &str| -> NativeBlock<'static> {
+            NativeBlock::read(Box::leak(Box::new(Json::new(json).unwrap()))).unwrap()
+        };
+        let text = || {
+            read(
+                r#"{"type":"text","text":"a","citations":[{"type":"char_location","cited_text":"b","document_index":0,
+                "document_title":null,"start_char_index":0,"end_char_index":1,"file_id":"f"}]}"#,
+            )
+        };
+        assert!(text().text_block("b").is_none());
+        let Some((Block::Raw(raw), false)) = text().text_block("a") else { panic!("it goes back without its file") };
+        assert!(raw.json.get().contains("cited_text") && !raw.json.get().contains("file_id"));
+
+        let call = read(r#"{"type":"tool_use","id":"toolu_1","name":"f","input":{"a":1}}"#);
+        for (id, name, arguments, is_it) in [
+            ("toolu_1", "f", r#"{"a": 1}"#, true),
+            ("toolu_2", "f", r#"{"a":1}"#, false),
+            ("toolu_1", "g", r#"{"a":1}"#, false),
+            ("toolu_1", "f", r#"{"a":2}"#, false),
+        ] {
+            let arguments = RawValue::from_string(arguments.to_owned()).unwrap();
+            assert_eq!(call.is_call(id, name, &arguments), is_it, "{id} {name} {arguments}");
+        }
+        let (anthropic, bedrock) =
+            (Manner::of(Target::ANTHROPIC), Manner::of("anthropic/bedrock".parse::<Target>().unwrap()));
+        let result = read(r#"{"type":"tool_result","tool_use_id":"toolu_1","content":[{"type":"text","text":"x"}]}"#);
+        assert!(result.is_result("toolu_1", anthropic) && !result.is_result("toolu_2", anthropic));
+        let image = read(r#"{"type":"image","source":{"type":"url","url":"https://a.example/b.png"}}"#);
+        assert!(image.in_user_message(anthropic).is_some() && image.in_user_message(bedrock).is_none());
+
+        let native = |wire: &str| Native { wire: wire.to_owned(), json: Json::new(r#"{"type":"text"}"#).unwrap() };
+        assert!(NativeBlock::of(Some(&native(NAME))).is_some() && NativeBlock::of(Some(&native("gemini"))).is_none());
+        assert!(is_server_id("srvtoolu_1a") && !["srvtoolu_", "toolu_1", "srvtoolu_a-b"].into_iter().any(is_server_id));
+    }
+}

@@ -99,3 +99,27 @@ impl<'a> NativeBlock<'a> {
         self.field("document", "name").as_str()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_block_that_says_the_same_goes_back() {
+        let read = |json: &str| -> NativeBlock<'static> {
+            NativeBlock::read(Box::leak(Box::new(Json::new(json).unwrap()))).unwrap()
+        };
+        let call = read(r#"{"toolUse":{"toolUseId":"t1","name":"f","input":{"a":1}}}"#);
+        assert!(call.is_call("t1", "f", r#"{"a": 1}"#));
+        for (id, name, arguments) in [("t2", "f", r#"{"a":1}"#), ("t1", "g", r#"{"a":1}"#), ("t1", "f", "{}")] {
+            assert!(!call.is_call(id, name, arguments), "{id} {name} {arguments}");
+        }
+        let cited = read(r#"{"citationsContent":{"content":[{"text":"a"},{"text":"b"}],"citations":[]}}"#);
+        assert!(cited.is_text("ab", "assistant") && !cited.is_text("a", "assistant"));
+        let result = |content: &str| read(&format!(r#"{{"toolResult":{{"toolUseId":"t1","content":[{content}]}}}}"#));
+        let text = r#"{"text":"x"}"#;
+        assert!(result(text).is_result("t1", "user") && !result(text).is_result("t2", "user"));
+        let document = r#"{"document":{"format":"txt","name":"d","source":{"bytes":"eA=="}}}"#;
+        assert!(result(document).fits("user") && !result(document).is_result("t1", "user"), "documents get new names");
+    }
+}

@@ -136,3 +136,29 @@ pub(crate) fn is_signature(signature: &str) -> bool {
     let engines = [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD];
     !signature.is_empty() && engines.iter().any(|engine| engine.decode(signature).is_ok())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_part_that_says_the_same_goes_back() {
+        let read = |json: &str| -> NativePart<'static> {
+            NativePart::read(Box::leak(Box::new(Json::new(json).unwrap()))).unwrap()
+        };
+        let signed = read(r#"{"text":"hm","thought":true,"thoughtSignature":"c2lnbmF0dXJl"}"#);
+        let unsigned = read(r#"{"text":"hm","thought":true}"#);
+        assert!(signed.is_thinking("hm") && !signed.is_thinking("oh") && !unsigned.is_thinking("hm"));
+        let call = r#"{"functionCall":{"name":"f","args":{"a":1}}"#;
+        let signed = read(&format!(r#"{call},"thoughtSignature":"c2lnbmF0dXJl"}}"#));
+        let unsigned = read(&format!("{call}}}"));
+        assert!(signed.is_call("f", r#"{"a": 1}"#, true));
+        assert!(!signed.is_call("g", r#"{"a":1}"#, true) && !signed.is_call("f", "{}", true));
+        assert!(unsigned.is_call("f", r#"{"a":1}"#, false), "only the first of a step has a signature");
+        assert!(!unsigned.is_call("f", r#"{"a":1}"#, true));
+        assert!(read(r#"{"text":"a"}"#).is_input(Some("a")) && !read(r#"{"text":"a"}"#).is_input(Some("b")));
+        let file = r#"{"fileData":{"mimeType":"image/png","fileUri":"https://a.example/b.png"}"#;
+        assert!(read(&format!("{file}}}")).is_input(None));
+        assert!(!read(&format!(r#"{file},"unknown":1}}"#)).is_input(None), "`check` finds something");
+    }
+}

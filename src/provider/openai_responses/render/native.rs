@@ -320,3 +320,42 @@ impl NativeItem<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str) -> NativeItem<'static> {
+        NativeItem::read(Box::leak(Box::new(Json::new(json).unwrap()))).unwrap()
+    }
+
+    #[test]
+    fn reasoning_goes_back_if_it_says_what_was_thought() {
+        let summary = r#""summary":[{"type":"summary_text","text":"hm"}]"#;
+        let content = r#""content":[{"type":"reasoning_text","text":"well"}]"#;
+        let deepseek = Manner::of("openai-responses/deepseek".parse().unwrap());
+        let item = read(&format!(r#"{{"type":"reasoning",{summary},{content}}}"#)).taken_by(deepseek, None);
+        assert!(item.is_reasoning("hm") && item.is_reasoning("well") && !item.is_reasoning("oh"));
+    }
+
+    #[test]
+    fn ids_of_other_servers_are_left_out_where_an_item_is_taken_without() {
+        let foreign = read(r#"{"type":"reasoning","id":"other_1","summary":[],"encrypted_content":"x"}"#);
+        assert!(foreign.id().is_none() && !foreign.whole().get().contains("other_1"));
+        let own = read(r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"x"}"#);
+        assert_eq!((own.id(), own.whole().get().contains("rs_1")), (Some("rs_1"), true));
+        for kind in NEED_IDS {
+            assert!(!read(&format!(r#"{{"type":{kind:?}}}"#)).may_lose_id(), "{kind}");
+        }
+    }
+
+    #[test]
+    fn nobody_answers_for_a_caller_who_was_warned() {
+        let call = |checks: &str| {
+            let call = r#""type":"computer_call","call_id":"c","action":{"type":"wait"}"#;
+            read(&format!(r#"{{{call},"pending_safety_checks":[{checks}]}}"#)).made_answer()
+        };
+        assert!(call("").is_some());
+        assert!(call(r#"{"id":"s","code":"c","message":"m"}"#).is_none());
+    }
+}
