@@ -222,3 +222,43 @@ impl http_body::Body for InPieces {
         hint
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt as _;
+
+    use super::*;
+
+    #[test]
+    fn no_owner_takes_all_and_all_take_no_more_than_the_bound() {
+        let ledger = Arc::new(Ledger::new(100, 10, Gauge::default()));
+        let (ada, again, grace) = (ledger.room("ada"), ledger.room("ada"), ledger.room("grace"));
+        let is_busy = |reached: Result<(), Error>| matches!(reached, Err(Error::Busy(_)));
+        assert!(matches!(ada.reach(76), Err(Error::LimitExceeded { .. })));
+        ada.reach(75).unwrap();
+        assert!(is_busy(again.reach(1)), "an owner has its share");
+        assert!(is_busy(grace.reach(26)), "all have the bound");
+        grace.reach(25).unwrap();
+        let answer = ada.hold(Bytes::from_static(&[0; 40]));
+        assert!(is_busy(again.reach(36)), "what is held counts in the place of what was read");
+        again.reach(35).unwrap();
+        drop((answer, again, ada));
+        grace.reach(75).unwrap();
+        drop(grace);
+        let held = ledger.held();
+        assert_eq!((held.all, held.of.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_connection_is_given_an_answer_in_pieces() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let bytes: Vec<u8> = (0..3 * PIECE + 1).map(|at| at as u8).collect();
+        let (mut body, mut lengths, mut came) = (InPieces::of(Body::from(bytes.clone())), Vec::new(), Vec::new());
+        while let Some(frame) = runtime.block_on(body.frame()) {
+            let piece = frame.unwrap().into_data().unwrap();
+            lengths.push(piece.len());
+            came.extend_from_slice(&piece);
+        }
+        assert_eq!((lengths, came), (vec![PIECE, PIECE, PIECE, 1], bytes));
+    }
+}

@@ -313,3 +313,25 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Timed<T> {
         self.timed(poll, context)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who opens most connections makes room for others, whoever came first.
+    #[test]
+    fn room_is_made_by_the_address_that_has_most_connections() {
+        let silent = Arc::new(Silent::default());
+        let address = |last: u8| IpAddr::from([127, 0, 0, last]);
+        let others: Vec<_> = (1..9).map(|last| silent.begin(address(last))).collect();
+        let mut most: VecDeque<_> = (0..3).map(|_| silent.begin(address(9))).collect();
+        let left = |last: u8| silent.locked().get(&address(last)).map_or(0, VecDeque::len);
+        silent.end_one();
+        silent.end_one();
+        assert!((1..=9).all(|last| left(last) == 1));
+        // The last of an address goes with its first request.
+        most.pop_back().unwrap().asked();
+        drop(others);
+        assert!(silent.locked().is_empty());
+    }
+}

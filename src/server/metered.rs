@@ -65,3 +65,18 @@ impl Around for Metered {
         fits
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The record, the message, and the answer, which grows by doubling: whatever a text is of.
+    #[test]
+    fn a_text_weighs_what_its_answer_takes() {
+        for byte in 0..0x80 {
+            let text = String::from_utf8(vec![byte; 1_000]).unwrap();
+            let answer = serde_json::to_string(&text).unwrap().len() - 2;
+            assert!(weight(text.as_bytes()) >= 2 * text.len() + 2 * answer, "{byte:#x}");
+        }
+    }
+}

@@ -17,7 +17,8 @@ const HALF: &[u8] = b"GET /v1/conversations HTTP/1.1\r\nx-half: ";
 /// New clients do not wait for those that do not finish their head.
 #[test]
 fn half_a_head_takes_no_room_from_others() {
-    let server = Running::start("memory:", &["--config", &config("[limits]\nconnections = 16\n")]);
+    let limits = "[limits]\nconnections = 16\nfirst_head_seconds = 3600\nheader_seconds = 3600\n";
+    let server = Running::start("memory:", &["--config", &config(limits)]);
     let (mut kept, mut half) = (server.client.connect().unwrap(), Vec::new());
     let head = server.client.head("GET", "/livez", &[]);
     kept.write_all(head.as_bytes()).unwrap();

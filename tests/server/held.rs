@@ -72,6 +72,8 @@ fn answers_that_nobody_reads_stay_within_the_bound() {
     println!("{} MiB", grown / MIB);
     assert!(grown < 192 * MIB + BESIDE, "{} MiB", grown / MIB);
     assert!(answered("503") > 0);
+    let (held, whole) = (metric(&root, "convo_held_bytes "), answered("200") - 1);
+    assert!(held >= 16 * MIB * whole, "{held} bytes of {whole} answers count");
     let is_refused = |stream: &&TcpStream| {
         let mut status = [0; 12];
         stream.peek(&mut status).is_ok() && status.ends_with(b"503")
@@ -79,6 +81,9 @@ fn answers_that_nobody_reads_stay_within_the_bound() {
     let refused = stuck.iter().find(is_refused).unwrap().try_clone().unwrap();
     let refused = read(&mut BufReader::new(refused)).unwrap();
     assert_eq!((refused.code(503).as_str(), refused.header("retry-after")), ("busy", Some("1")));
+    // The values of a body take much more than it is written with.
+    let many = format!("{{\"messages\":[{}]}}", vec!["{}"; 500_000].join(","));
+    assert_eq!(ada.send("POST", "/api/v1/check?for=openai-chat", &[], many.as_bytes()).code(503), "busy");
     // What nobody waits for any more is given back.
     drop(stuck);
     until("the room comes back", || ada.get(&path).status == 200);
@@ -106,6 +111,9 @@ fn followers_of_a_large_entry_stay_within_the_bound() {
         }
         assert_eq!(grace.follow(&path, &[]).take(1).len(), 1);
     });
+    // What was read for it counts no longer once it is delivered, so that there is room for more than two.
+    let has_come = |stream: &&TcpStream| stream.peek(&mut [0; 8192]).is_ok_and(|came| came == 8192);
+    assert!(stuck.iter().filter(has_come).count() > 3);
     println!("{} MiB", grown / MIB);
     // The entry itself is read by a quarter of the threads at one time, before it is known how large it is.
     assert!(grown < (256 + 16 * 24) * MIB + BESIDE, "{} MiB", grown / MIB);

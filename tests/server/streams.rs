@@ -115,6 +115,29 @@ fn an_ingest_is_repeated_by_its_key() {
         (&json!(true), &json!([0]), &json!("stop"))
     );
     assert_eq!(server.client.get(CHAT).ok()["messages"], 1);
+    let path = format!("{CHAT}/ingest?from=openai-chat");
+    let other_end = body.replace("stop", "length");
+    let refused = server.client.send("POST", &path, &[("idempotency-key", "k")], other_end.as_bytes());
+    assert_eq!(refused.code(422), "key_reused");
+    // What was redacted since may have been the same.
+    server.client.post(&format!("{CHAT}/messages/0/redact"), &json!({})).ok();
+    assert_eq!(send()["duplicate"], true);
+}
+
+/// Whether more was on its way, nobody knows.
+#[test]
+fn an_ingest_that_http_does_not_end_comes_again() {
+    let server = Running::open();
+    let (key, body) = ([("idempotency-key", "k")], delta("It is noon") + END);
+    let mut upload = Upload::begin(&server.client, CHAT, &key);
+    upload.push(&body);
+    drop(upload);
+    let message = || server.client.get(&format!("{CHAT}/messages/0"));
+    until("it is stored", || message().status == 200 && message().ok()["state"] != "streaming");
+    assert_eq!(message().ok()["state"], "interrupted");
+    let again = server.client.send("POST", &format!("{CHAT}/ingest?from=openai-chat"), &key, body.as_bytes()).ok();
+    assert_eq!((&again["duplicate"], &again["finish_reason"]), (&json!(false), &json!("stop")));
+    assert_eq!(server.client.get(CHAT).ok()["messages"], 1);
 }
 
 /// A cut upload is no success, and its repetition is stored whole.
