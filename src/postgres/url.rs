@@ -138,6 +138,7 @@ mod tests {
         assert_eq!(url.config.get_connect_timeout(), Some(&Duration::from_secs(15)));
         // One host that does not answer leaves time for the other two.
         let url = Url::parse("postgres://a,b,c/chats").unwrap();
+        assert!(url.lease > Duration::from_secs(30), "a usual failover is shorter than a lease");
         assert_eq!(url.config.get_connect_timeout(), Some(&Duration::from_secs(5)));
         for (url, mode) in [
             ("postgres://localhost/chats", SslMode::Disable),
