@@ -152,3 +152,21 @@ impl<'de> Deserialize<'de> for Fields<'de> {
         deserializer.deserialize_map(Pairs)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_taken_by_name_and_null_is_absent() {
+        let mut fields = Fields::read(r#"{"a":1,"b":null,"a":2,"c":"x","d":null}"#).unwrap();
+        let names = |fields: &Fields<'_>| fields.names().map(str::to_owned).collect::<Vec<_>>();
+        // Of one name the last counts, and all of them go.
+        assert_eq!((fields.integer("b"), fields.integer("c"), fields.integer("a")), (None, None, Some(2)));
+        assert_eq!(names(&fields), ["b", "c", "d"], "what was not understood stays");
+        assert!(fields.take("b").is_none());
+        assert_eq!(names(&fields), ["c", "d"]);
+        let rest: Vec<_> = fields.rest().map(|(name, raw)| (name.into_owned(), raw.get())).collect();
+        assert_eq!(rest, [("c".to_owned(), r#""x""#)]);
+    }
+}

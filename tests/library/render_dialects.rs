@@ -287,6 +287,11 @@ fn media_are_words_where_they_are_not_taken() {
         ("moonshot", [&image, no_address, &no_audio, &no_file]),
         ("vllm", [&image, at_address, "[input_audio]", &no_file]),
         ("databricks", [&image, no_address, &no_audio, &no_file]),
+        ("xai", [&image, at_address, &no_audio, &no_file]),
+        ("cerebras", [&image, at_address, &no_audio, &no_file]),
+        ("compatible", [&image, at_address, &no_audio, &no_file]),
+        ("ollama", [&image, no_address, &no_audio, &no_file]),
+        ("perplexity", [&image, at_address, &no_audio, &no_file]),
     ];
     for (name, parts) in table {
         assert_eq!(lines(name, &messages).0, [format!("user {}", parts.join(" "))], "{name}");
@@ -399,4 +404,24 @@ fn the_documents_name_every_target() {
     for target in prompts::targets() {
         assert!(document.contains(&format!("\n| `{target}` | ")), "{target}");
     }
+}
+
+/// PX-03, and the fields of messages that become one.
+#[test]
+fn who_may_not_end_is_answered_and_a_merged_message_has_a_field_once() {
+    let (last, _) = lines("perplexity", &[Message::user("go"), Message::assistant([Chunk::text("gone")])]);
+    assert!(last.len() == 3 && last[2].starts_with("user"), "{last:?}");
+    let said = |text: &str, mood: &str| {
+        let json = conversation_store::model::Json::new(mood).unwrap();
+        let field = Body::Opaque { provider: "perplexity".to_owned(), kind: "mood".to_owned(), json };
+        let mut message = Message::assistant([Chunk::text(text), field.into()]);
+        message.metadata.provider = Some("perplexity".to_owned());
+        message
+    };
+    let sent = sent(
+        "perplexity",
+        &[Message::user("go"), said("a", "1"), said("b", "2"), Message::user("on")],
+        &PromptOptions::new(),
+    );
+    assert!(sent.contains("\"mood\":2") && !sent.contains("\"mood\":1"), "{sent}");
 }

@@ -109,3 +109,21 @@ fn check_call(call: &Object, place: &str, out: &mut Findings) {
         out.push(BR_02.at(format!("{place}.name"), format!("name is {name:?}")));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::provider::check::judge::check;
+    use crate::provider::target::Target;
+
+    #[test]
+    fn a_tool_has_a_name_of_64_characters_at_most() {
+        for (length, is_taken) in [(64, true), (65, false)] {
+            let name = "x".repeat(length);
+            let request = format!(
+                r#"{{"messages":[{{"role":"user","content":"hi"}}],"tools":[{{"name":"{name}","input_schema":{{"type":"object"}}}}]}}"#
+            );
+            let findings = check(Target::ANTHROPIC.with_dialect("bedrock").unwrap(), &request).unwrap();
+            assert_eq!(findings.iter().all(|found| found.rule != "BR-02"), is_taken, "{length}");
+        }
+    }
+}
