@@ -101,8 +101,10 @@ fn assert_there(store: &Store, acknowledged: &HashMap<String, u64>) {
 }
 
 /// As [`assert_there`]; or it says why it cannot read something, until the store is opened again: where sled still has to
-/// finish the split or the merge of a page, a read has to write.
+/// finish the split or the merge of a page, a read has to write. That is seldom: sled got nothing for which there was no room.
 fn assert_there_or_told(store: &Store, acknowledged: &HashMap<String, u64>) {
+    let told = acknowledged.keys().filter(|name| store.load_strict(*name).is_err()).count();
+    assert!(told <= 1, "{told} of {} cannot be read", acknowledged.len());
     for (name, seq) in acknowledged {
         match store.load_strict(name) {
             Ok(loaded) => assert!(loaded.messages().len() as u64 >= *seq, "{name}"),

@@ -257,6 +257,19 @@ fn a_store_opens_that_left_more_messages_open_than_the_queue_takes() {
     assert_eq!(last_seq(&log, "chat 99"), 400);
 }
 
+/// More that comes begins no new window.
+#[test]
+fn what_is_buffered_is_durable_after_a_window_though_more_comes() {
+    let window = Duration::from_millis(300);
+    let log = open(&Arc::new(Memory::default()), window);
+    let until = Instant::now() + PATIENCE;
+    while last_seq(&log, "chat") == 0 {
+        assert!(Instant::now() < until, "it is never durable");
+        append(&log, "chat", "a", Durability::Buffered).unwrap();
+        thread::sleep(window / 16);
+    }
+}
+
 #[test]
 fn a_close_ends_all_waits() {
     let log = open(&Arc::new(Memory::default()), WINDOW);

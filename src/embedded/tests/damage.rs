@@ -277,6 +277,19 @@ fn what_is_derived_anew_hides_nothing_that_is_missing() {
     );
 }
 
+/// The next opening knows it, too.
+#[test]
+fn the_name_of_what_forks_read_is_not_free() {
+    let engine = store();
+    open(&engine).core().families.delete(&"a".into(), None).unwrap();
+    let log = open(&engine);
+    let refused = log.core().appender.append(&"a".into(), &[Message::user("x")], &AppendOptions::new());
+    assert!(matches!(refused, Err(Error::SharedByForks { .. })), "{refused:?}");
+    log.core().families.delete(&"fork".into(), None).unwrap();
+    append(&log, "a", &["x"]);
+    assert_eq!(problems(&log), [""; 0]);
+}
+
 /// Of a conversation that was deleted, and of one that was not.
 #[test]
 fn verify_tells_what_is_damaged_of_what_forks_read() {

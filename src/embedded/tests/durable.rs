@@ -109,21 +109,31 @@ fn all_who_wait_for_a_failed_sync_are_told() {
     assert_eq!(seen(&log), 1);
 }
 
-/// Neither who led nor who waited knows whether it was written.
+/// Neither who led nor who waited knows whether it was written. Who came later knows that nothing of theirs was.
 #[test]
 fn the_outcome_of_a_batch_whose_sync_failed_is_unknown_to_all_of_it() {
     let disk = Arc::new(Disk::default());
     let log = open(Arc::clone(&disk) as Arc<dyn Engine>);
-    disk.fails.store(true, Ordering::Release);
     let commit = &log.core().commit;
     let write = |at: u8| {
         let pending = Pending { ops: vec![(vec![at], Some(Vec::new()))], ..Pending::default() };
         commit.enqueue(commit.lock(), pending)
     };
-    for waiter in [write(1), write(2)] {
-        let outcome = commit.wait(&waiter);
-        assert!(matches!(outcome, Err(Error::OutcomeUnknown { .. })), "{outcome:?}");
-    }
+    let (leader, waiter) = (write(1), write(2));
+    disk.hold(true);
+    disk.fails.store(true, Ordering::Release);
+    let outcomes = std::thread::scope(|scope| {
+        let leading = scope.spawn(|| commit.wait(&leader));
+        disk.await_sync();
+        let later = write(3);
+        disk.hold(false);
+        [leading.join().unwrap(), commit.wait(&waiter), commit.wait(&later)]
+    });
+    let is_right = matches!(
+        outcomes,
+        [Err(Error::OutcomeUnknown { .. }), Err(Error::OutcomeUnknown { .. }), Err(Error::Poisoned { .. })]
+    );
+    assert!(is_right, "{outcomes:?}");
 }
 
 #[test]

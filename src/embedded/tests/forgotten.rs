@@ -1,13 +1,14 @@
 //! What only shows below the store: which bytes are left in the engine.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::{Embedded, Opening};
-use crate::embedded::engine::{Batch, Engine, Memory, Order};
+use crate::embedded::engine::{Batch, Directory, Engine, LARGE_BYTES, Memory, Order, Visit};
 use crate::embedded::recovery;
-use crate::log::AppendOptions;
+use crate::error::Result;
+use crate::log::{AppendOptions, Limits, Log, NewConversation};
 use crate::model::{Body, Chunk, FinishReason, Json, Message, Metadata, Name, Native, Timestamp};
 use crate::record::key;
 
@@ -243,4 +244,57 @@ fn damage_that_an_opening_for_reading_noted_is_repaired_by_the_next_one() {
     drop(log);
     assert_eq!(listed(&open(false)), 1);
     assert!(!note.exists());
+}
+
+/// Checks what an engine is promised: an ordinary batch replaces and removes nothing large. An engine that has such a value in
+/// pieces would keep them.
+#[derive(Debug, Default)]
+struct Promised(Memory);
+
+impl Engine for Promised {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.0.get(key)
+    }
+
+    fn scan(&self, range: Range<&[u8]>, order: Order, visit: Visit<'_>) -> Result<()> {
+        self.0.scan(range, order, visit)
+    }
+
+    fn write(&self, batch: Batch) -> Result<()> {
+        for (key, _) in &batch.ops {
+            assert!(self.0.get(key)?.is_none_or(|before| before.len() <= LARGE_BYTES), "{key:?} is large");
+        }
+        self.0.write(batch)
+    }
+
+    fn rewrite(&self, batch: Batch) -> Result<()> {
+        self.0.write(batch)
+    }
+
+    fn sync(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn directory(&self) -> Option<&Directory> {
+        None
+    }
+}
+
+#[test]
+fn large_values_are_replaced_by_batches_that_say_so() {
+    let engine = Arc::new(Promised::default());
+    let log = Embedded::open(engine, Arc::new(Timestamp::now), Duration::from_millis(1), Opening::default()).unwrap();
+    let large = "x".repeat(4 * LARGE_BYTES);
+    for name in ["redacted", "deleted"] {
+        append(&log, name, &[Message::user(&*large)]);
+    }
+    let families = &log.core().families;
+    families.fork(&"deleted".into(), Some(1), &"fork".into()).unwrap();
+    families.redact(&"redacted".into(), 0, None).unwrap();
+    families.delete(&"deleted".into(), None).unwrap();
+    families.delete(&"fork".into(), None).unwrap();
+    let mut tagged = NewConversation::new();
+    tagged.tags = (0..Limits::TAGS).map(|tag| format!("{tag:0>width$}", width = Limits::NAME_BYTES)).collect();
+    log.create(&"tagged".into(), &tagged).unwrap();
+    append(&log, "tagged", &[Message::user("hello")]);
 }

@@ -217,6 +217,11 @@ mod tests {
                     assert_eq!(set(&|options| (words[0].set)(options)), [""; 0], "the first is the default");
                     for word in &words[1..] {
                         assert_eq!(set(&|options| (word.set)(options)), [option.name], "{}", word.name);
+                        let mut options = PromptOptions::new();
+                        (word.set)(&mut options);
+                        let value = fields(&options).into_iter().find(|(name, _)| name == option.name).unwrap().1;
+                        let named = if word.name == OptionWord::YES { "true" } else { word.name };
+                        assert_eq!(value.to_lowercase(), named);
                     }
                 }
             }

@@ -211,6 +211,26 @@ fn a_delta_without_an_answer_is_in_nobodys_way() {
     assert_eq!(store.load_raw("chat").unwrap()[0].message.chunks, [Chunk::text("abcd")]);
 }
 
+/// The server was restarted meanwhile: whether it had taken the end before, nobody knows.
+#[test]
+fn a_repeated_end_that_the_server_does_not_know_is_unknown() {
+    let server = Running::durable(&[]);
+    let ends = AtomicUsize::new(0);
+    let url = through(&server, move |request, right| {
+        const GONE: &[u8] =
+            br#"{"error":{"code":"not_found","message":"the writer not found","details":{"what":"the writer"}}}"#;
+        Some(match () {
+            () if !request.starts_with(b"POST /api/v1/log/finish") => right,
+            () if ends.fetch_add(1, Ordering::AcqRel) == 0 => answer("502 Bad Gateway", b""),
+            () => answer("404 Not Found", GONE),
+        })
+    });
+    let store = Store::open(&url).unwrap();
+    let writer = store.begin("chat", Role::Assistant, Metadata::default()).unwrap();
+    let unknown = writer.finish(None, None);
+    assert!(matches!(unknown, Err(Error::OutcomeUnknown { .. })), "{unknown:?}");
+}
+
 /// A follower that could not be served ends with the reason. Those that come later are served.
 #[test]
 fn followers_go_on_after_a_failure() {
