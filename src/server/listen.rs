@@ -318,7 +318,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Timed<T> {
 mod tests {
     use super::*;
 
-    /// Who opens most connections makes room for others, whoever came first.
+    /// The address with most connections makes room for others, also where theirs are older.
     #[test]
     fn room_is_made_by_the_address_that_has_most_connections() {
         let silent = Arc::new(Silent::default());

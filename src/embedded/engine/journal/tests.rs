@@ -287,8 +287,8 @@ fn a_large_batch_is_whole_after_a_power_cut_or_not_there() {
     assert_eq!((engine.damage(), all(&*engine).len()), (None, 1));
 }
 
-/// The engine writes about as much for what is replaced or removed, and what comes next waits for that: a region holds little of it,
-/// however small the records are.
+/// The engine writes about as much for what is replaced or removed, and what comes next waits for that: a region holds
+/// little of it, however small the records are.
 #[test]
 fn the_engine_gets_what_removes_much_before_a_region_is_full() {
     let dir = tempfile::tempdir().unwrap();
