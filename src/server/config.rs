@@ -235,6 +235,9 @@ pub struct Upstream {
     pub key_env: Option<String>,
     /// Whether calls of models are recorded: `yes`; `no`; `required`, a call is refused whose request cannot be stored.
     pub record: Record,
+    /// Whether histories that the upstream refuses are repaired: `never`; `refused`, if it answers 400 and a rule is broken, the
+    /// repaired request is sent once; `always`, a request that breaks a rule is repaired before it is sent.
+    pub repair: Repair,
     /// What happens to an answer that is recorded, and whose client has gone: `drain`, it is read to its end; `cancel`.
     pub on_disconnect: OnDisconnect,
     /// Seconds that an answer without a client is read: 600.
@@ -263,6 +266,20 @@ pub enum Record {
     Required,
 }
 
+/// Whether histories are repaired on their way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Repair {
+    /// They are not.
+    #[default]
+    Never,
+    /// They are when the upstream has refused one.
+    Refused,
+    /// They are before they are sent.
+    Always,
+}
+
 /// What happens to an answer whose client has gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -284,6 +301,7 @@ impl Default for Upstream {
             default: false,
             key_env: None,
             record: Record::default(),
+            repair: Repair::default(),
             on_disconnect: OnDisconnect::default(),
             drain_seconds: 600,
             drain_bytes: 64 * 1024 * 1024,

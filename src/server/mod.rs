@@ -69,7 +69,7 @@ use serve::Face;
 use upstream::Upstreams;
 
 pub use config::{
-    Auth, Bounds, Config, Log, LogFormat, OnDisconnect, OpenAi, Pages, Policy, Record, Serving, Upstream,
+    Auth, Bounds, Config, Log, LogFormat, OnDisconnect, OpenAi, Pages, Policy, Record, Repair, Serving, Upstream,
 };
 pub use keys::{Key, KeyFile, Scope};
 pub use lines::LogLines;

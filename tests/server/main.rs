@@ -22,5 +22,6 @@ mod proxy;
 mod quotas;
 mod recorded;
 mod redaction;
+mod repaired;
 mod retention;
 mod streams;

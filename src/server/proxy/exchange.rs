@@ -84,6 +84,8 @@ pub(crate) enum Passed {
         waited: Duration,
     },
     Piece(Bytes),
+    /// Its request was repaired before it was sent, or sent again: the report.
+    Repaired(Vec<String>),
     /// The client has gone: what comes from now on it does not get.
     Left,
     End(Ended),

@@ -2,6 +2,7 @@
 //!
 //! - `path` (where a request is meant to go), `wires` (which calls are calls of a model), `headers` (which go on), `keys` (whose
 //!   they are), `refused` (an error in the form of the wire).
+//! - `repaired`: a request whose history was refused, or would be.
 //! - `exchange`: what passes of one call, as the side that passes it on hands it to the side that records it.
 //! - `record`: what is stored of it, and where.
 //! - `tee` (a request's body on its way), `answer` (an answer's).
@@ -16,6 +17,7 @@ mod keys;
 mod path;
 mod record;
 mod refused;
+mod repaired;
 mod tee;
 mod wires;
 
@@ -25,7 +27,7 @@ use std::time::Instant;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Response};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Uri};
 use bytes::Bytes;
 use hyper::body::Incoming;
 use tokio::sync::oneshot;
@@ -33,7 +35,7 @@ use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::app::{App, Caller, Outcome, Reply};
-use super::config::{OnDisconnect, Record};
+use super::config::{OnDisconnect, Record, Repair};
 use super::keys::Scope;
 use super::metrics::Reason;
 use super::refusal::Refusal;
@@ -43,6 +45,7 @@ use crate::provider::Target;
 use answer::{Answer, Line, Passing};
 use exchange::{Asked, Captured, Ended, Passed, Secrets};
 use record::{Recording, record};
+use repaired::Repaired;
 use tee::{Keeping, Tee};
 
 pub(crate) use record::{Exchange, exchange};
@@ -81,6 +84,8 @@ struct Call {
     caller: Caller,
     /// The wire, if a model is called and that is recorded.
     recorded: Option<Target>,
+    /// The wire, if a model is called and its history may be repaired.
+    repaired: Option<Target>,
     asked: Parts,
     /// The client's headers, without keys.
     said: HeaderMap,
@@ -149,10 +154,12 @@ async fn begin(
     };
     let is_recorded = called.is_some() && upstream.set.record != Record::No;
     // A dialect is one of its wire: an upstream may have several wires.
-    let recorded = called.filter(|_| is_recorded).map(|target| {
+    let spoken = called.map(|target| {
         let spoken = upstream.target.filter(|spoken| spoken.wire().name == target.wire().name);
         spoken.unwrap_or(target)
     });
+    let recorded = spoken.filter(|_| is_recorded);
+    let repaired = spoken.filter(|_| upstream.set.repair != Repair::Never);
     let stream = app.streams.begin(&caller.key).inspect_err(|_| refused("streams"))?;
     let query = asked.uri.query().map(headers::harmless_query);
     asked.uri = uri;
@@ -161,8 +168,18 @@ async fn begin(
         (Some(_), false) => "no; reason=off",
         (None, false) => "no; reason=no-call",
     };
-    let call =
-        Call { app: Arc::clone(app), upstream, caller, recorded, asked, said, path: path.to_owned(), body, line };
+    let call = Call {
+        app: Arc::clone(app),
+        upstream,
+        caller,
+        recorded,
+        repaired,
+        asked,
+        said,
+        path: path.to_owned(),
+        body,
+        line,
+    };
     let (answered, answer) = oneshot::channel();
     tokio::spawn(call.run(query, stream, answered));
     let mut reply = answer.await.unwrap_or_else(|_| Err(Refusal::internal("the server failed at this request")))?;
@@ -190,9 +207,9 @@ async fn captured(whole: &mut Option<oneshot::Receiver<Captured>>) -> Captured {
 impl Call {
     /// Sends the request, and hands the head of its answer over.
     async fn run(self, query: Option<String>, stream: super::room::Stream, mut answered: oneshot::Sender<Outcome>) {
-        let Self { app, upstream, caller, recorded, asked, said, path, body, line } = self;
+        let Self { app, upstream, caller, recorded, repaired, mut asked, said, path, body, line } = self;
         let limits = &app.config.limits;
-        let (keeping, mut whole) = match recorded {
+        let (keeping, mut whole) = match recorded.or(repaired) {
             None => (None, None),
             Some(_) => {
                 let room = Arc::new(app.ledger.room(&caller.owner));
@@ -217,11 +234,27 @@ impl Call {
             Passing { app: Arc::clone(&app), upstream: Arc::clone(&upstream), recording: None, line, stream };
         let mut begin = Some(begin);
         let mut start = |body: Captured| begin.take().and_then(|begin| begin(body));
-        if recorded.is_some() && upstream.set.record == Record::Required {
-            match kept(body, &mut whole, &mut start).await {
+        let is_required = recorded.is_some() && upstream.set.record == Record::Required;
+        // What is larger passes as it is: it cannot be held.
+        let ahead = repaired.filter(|_| upstream.set.repair == Repair::Always && fits(&body, limits.body_bytes));
+        let (mut said_bytes, mut report) = (None, None);
+        if is_required || ahead.is_some() {
+            match kept(body, &mut whole, &mut start, is_required).await {
                 Ok((bytes, recording)) => {
-                    body = bytes.into();
                     passing.recording = recording;
+                    let mended = match ahead {
+                        Some(target) => Repaired::of(&app, target, bytes.clone()).await,
+                        None => None,
+                    };
+                    body = match mended {
+                        Some(Repaired { body, report: lines }) => {
+                            asked.headers = Repaired::headers(&asked.headers);
+                            report = Some(lines);
+                            body.into()
+                        }
+                        None => bytes.clone().into(),
+                    };
+                    said_bytes = Some(bytes);
                 }
                 Err(refusal) => {
                     passing.end(Ended::ClientGone);
@@ -230,11 +263,12 @@ impl Call {
                 }
             }
         }
-        let mut request = Request::new(body);
-        *request.method_mut() = asked.method;
-        *request.uri_mut() = asked.uri;
-        *request.headers_mut() = asked.headers;
+        // A repaired request is sent once.
+        let again = repaired.filter(|_| upstream.set.repair == Repair::Refused);
+        let once_more =
+            again.map(|target| (target, asked.method.clone(), asked.uri.clone(), Repaired::headers(&asked.headers)));
         let waited = {
+            let request = request(asked.method, asked.uri, asked.headers, body);
             let mut sent = std::pin::pin!(upstream.send(request));
             let drains = recorded.is_some() && upstream.set.on_disconnect == OnDisconnect::Drain;
             let mut gone = std::pin::pin!(async {
@@ -258,6 +292,9 @@ impl Call {
                     waited
                 }
                 Err(body) => {
+                    if let (Captured::Whole(bytes), Some(_)) = (&body, again) {
+                        said_bytes = Some(bytes.clone());
+                    }
                     passing.recording = start(body);
                     let mut stopped = passing.stopped();
                     tokio::select! {
@@ -269,8 +306,33 @@ impl Call {
                 }
             }
         };
+        let waited = match (waited, once_more, said_bytes) {
+            (Waited::Answered(Ok(answer)), Some((target, method, uri, headers)), Some(bytes))
+                if answer.status() == StatusCode::BAD_REQUEST && report.is_none() =>
+            {
+                match Repaired::of(&app, target, bytes).await {
+                    None => Waited::Answered(Ok(answer)),
+                    Some(Repaired { body, report: lines }) => {
+                        drop(answer);
+                        report = Some(lines);
+                        Waited::Answered(upstream.send(request(method, uri, headers, body.into())).await)
+                    }
+                }
+            }
+            (waited, ..) => waited,
+        };
         let outcome = match waited {
-            Waited::Answered(Ok(answer)) => Ok(head(answer, passing)),
+            Waited::Answered(Ok(answer)) => {
+                let lines = report.as_ref().map(Vec::len);
+                if let (Some(recording), Some(report)) = (&passing.recording, report) {
+                    recording.pass(Passed::Repaired(report.iter().map(ToString::to_string).collect()));
+                }
+                let mut reply = head(answer, passing);
+                if let Some(lines) = lines {
+                    Repaired::state(reply.headers_mut(), lines);
+                }
+                Ok(reply)
+            }
             Waited::Answered(Err(refusal)) => {
                 passing.end(Ended::UpstreamCut);
                 Err(refusal)
@@ -285,11 +347,23 @@ impl Call {
     }
 }
 
-/// The whole body of a request, once what is recorded of it is durable.
+fn request(method: Method, uri: Uri, headers: HeaderMap, body: Body) -> Request {
+    let mut request = Request::new(body);
+    (*request.method_mut(), *request.uri_mut(), *request.headers_mut()) = (method, uri, headers);
+    request
+}
+
+/// Whether a body is known to have no more than so many bytes.
+fn fits(body: &Body, most: usize) -> bool {
+    http_body::Body::size_hint(body).upper().is_some_and(|length| length <= most as u64)
+}
+
+/// The whole body of a request; with `waits`, once what is recorded of it is durable.
 async fn kept(
     mut body: Body,
     whole: &mut Option<oneshot::Receiver<Captured>>,
     start: &mut impl FnMut(Captured) -> Option<Arc<Recording>>,
+    waits: bool,
 ) -> Result<(Bytes, Option<Arc<Recording>>), Refusal> {
     use http_body_util::BodyExt as _;
     while let Some(frame) = body.frame().await {
@@ -298,13 +372,16 @@ async fn kept(
     let bytes = match captured(whole).await {
         Captured::Whole(bytes) => bytes,
         Captured::Cut => return Err(Refusal::new(400, "broken_body", "the body ended early")),
+        Captured::TooLarge if !waits => {
+            return Err(Refusal::busy("there is no room for the request that is to be repaired"));
+        }
         Captured::TooLarge => {
             let message = "the body is too large to be recorded, which this upstream requires (limits.body_bytes)";
             return Err(Refusal::new(413, "body_too_large", message));
         }
     };
     let recording = start(Captured::Whole(bytes.clone()));
-    if let Some(recording) = &recording {
+    if waits && let Some(recording) = &recording {
         recording.kept().await?;
     }
     Ok((bytes, recording))

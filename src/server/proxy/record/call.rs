@@ -57,6 +57,8 @@ pub(super) struct Call {
     /// The body of an error.
     error: Vec<u8>,
     has_left: bool,
+    /// What a repair changed of the request.
+    report: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -80,6 +82,7 @@ impl Call {
             voices: Vec::new(),
             error: Vec::new(),
             has_left: false,
+            report: Vec::new(),
             asked,
         }
     }
@@ -208,6 +211,11 @@ impl Call {
         self.head = Some(Head { status, waited, request_id });
     }
 
+    /// The request was repaired.
+    pub(super) fn repaired(&mut self, report: Vec<String>) {
+        self.report = report;
+    }
+
     /// The client has gone.
     pub(super) const fn left(&mut self) {
         self.has_left = true;
@@ -274,13 +282,17 @@ impl Call {
     fn end(&self) -> crate::error::Result<Json> {
         let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let head = self.head.as_ref();
-        book::json(&serde_json::json!({
+        let mut end = serde_json::json!({
             "status": head.map(|head| head.status.as_u16()),
             "request_id": head.and_then(|head| head.request_id.as_deref()),
             "waited_ms": head.map(|head| milliseconds(head.waited)),
             "total_ms": milliseconds(self.begun.elapsed()),
             "delivered": !self.has_left,
-        }))
+        });
+        if let Some(fields) = end.as_object_mut().filter(|_| !self.report.is_empty()) {
+            fields.insert("repaired".to_owned(), Value::from(self.report.clone()));
+        }
+        book::json(&end)
     }
 
     /// Stores the end, and logs it: what has become of the call.

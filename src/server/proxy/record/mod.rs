@@ -158,6 +158,7 @@ impl Following {
                 }
                 Some(Passed::Head { status, headers, waited }) => call.head(status, &headers, waited),
                 Some(Passed::Left) => call.left(),
+                Some(Passed::Repaired(report)) => call.repaired(report),
                 Some(Passed::Piece(piece)) => {
                     // What has come meanwhile is stored at one time.
                     let mut pieces = vec![piece];
