@@ -457,6 +457,8 @@ const ROWS: &[Row] = &[
         };
         let mut first = begin(case, "one", &list("a"), 10);
         first.until(b"message_start");
+        // It is stored beside the traffic: the second one comes after it.
+        case.recorder.placed(first.answer.header("x-convo-exchange").unwrap());
         let mut second = begin(case, "two", &list("b"), 11);
         second.until(b"message_start");
         case.recorder.go_on();
@@ -519,6 +521,8 @@ fn both_attempts(case: &mut Case) {
     };
     let mut first = begin(case, "the first", 1);
     first.until(b"message_start");
+    // It is stored beside the traffic: the second one comes after it.
+    case.recorder.placed(first.answer.header("x-convo-exchange").unwrap());
     let mut second = begin(case, "the second", 2);
     second.until(b"message_start");
     case.recorder.go_on();
