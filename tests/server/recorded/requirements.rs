@@ -1,7 +1,7 @@
 //! What makes a conversation, point by point: a row for each, with what a person draws of its calls.
 //!
 //! A letter names the conversation of a call. `*`: it is the first one there. `<`: the conversation leaves another one there. `!`: the call is
-//! asked again. `~`: it rewrites what came before. `-`: it is not recorded.
+//! asked again. `~`: it rewrites what came before.
 
 use serde_json::{Value, json};
 
@@ -115,7 +115,8 @@ impl Case {
 
     fn draw(&mut self, exchange: &str) {
         let settled = self.recorder.settled(exchange);
-        let Some(conversation) = settled["conversation"].as_str() else { return self.drawn.push("-".to_owned()) };
+        let conversation = settled["conversation"].as_str();
+        let conversation = conversation.unwrap_or_else(|| panic!("{settled}: {}", self.recorder.running.log()));
         let letter = self.letters.iter().position(|known| known == conversation).unwrap_or_else(|| {
             self.letters.push(conversation.to_owned());
             self.letters.len() - 1

@@ -622,7 +622,8 @@ impl<'a> Request<'a> {
         } else {
             run.extend(next..index(kept_count));
         }
-        let hide: BTreeSet<(u64, Option<u32>)> = plan.hide.into_iter().collect();
+        // What began after the place that it leaves is not there: its index is that of another message.
+        let hide: BTreeSet<(u64, Option<u32>)> = plan.hide.into_iter().filter(|(message, _)| *message < next).collect();
         for (message, chunk) in hide {
             match store.remove(&name, message, chunk) {
                 Ok(_) | Err(Error::NotFound { .. } | Error::BeingWritten { .. }) => {}
