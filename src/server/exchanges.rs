@@ -59,6 +59,13 @@ impl Exchanges {
         (Registered { exchanges: Arc::clone(self), id }, stopped)
     }
 
+    /// Notes where a call's request is stored.
+    pub(crate) fn placed(&self, id: Uuid, conversation: ConversationId) {
+        if let Some(running) = self.lock().get_mut(&id) {
+            running.conversation = Some(conversation);
+        }
+    }
+
     /// Stops the answers that are being written to a conversation: the exchanges.
     pub(crate) fn stop(&self, owner: &str, conversation: ConversationId) -> Vec<Uuid> {
         let running = self.lock();
@@ -102,14 +109,6 @@ impl Exchanges {
 
     pub(crate) fn is_running(&self, owner: &str, id: Uuid) -> bool {
         self.lock().get(&id).is_some_and(|running| running.owner == owner)
-    }
-}
-
-impl Registered {
-    pub(crate) fn placed(&self, conversation: ConversationId) {
-        if let Some(running) = self.exchanges.lock().get_mut(&self.id) {
-            running.conversation = Some(conversation);
-        }
     }
 }
 

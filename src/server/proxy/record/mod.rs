@@ -69,7 +69,12 @@ pub(crate) fn record(app: &Arc<App>, asked: Asked) -> Recording {
     let room = app.ledger.room(&asked.caller.owner);
     let queue = Arc::new(Queue { room, bytes: AtomicUsize::new(0), is_behind: AtomicBool::new(false) });
     let (registered, stopped) = app.exchanges.begin(asked.id, &asked.caller.owner);
-    let following = Following { app: Arc::clone(app), queue: Arc::clone(&queue), registered, stopped: stopped.clone() };
+    let following = Following {
+        app: Arc::clone(app),
+        queue: Arc::clone(&queue),
+        _registered: registered,
+        stopped: stopped.clone(),
+    };
     tokio::spawn(following.follow(asked, passed, tell));
     Recording { passing, queue, kept, stopped }
 }
@@ -114,7 +119,8 @@ impl Recording {
 struct Following {
     app: Arc<App>,
     queue: Arc<Queue>,
-    registered: Registered,
+    /// Until its end is stored.
+    _registered: Registered,
     stopped: watch::Receiver<bool>,
 }
 
@@ -138,9 +144,6 @@ impl Following {
                 return self.note_failure(exchange, owner).await;
             }
         };
-        if let Some(conversation) = call.conversation() {
-            self.registered.placed(conversation);
-        }
         tell.send_replace(Some(call.conversation().is_some()));
         // The side that passes on ends without a word if the server ends.
         let mut ended = Ended::Stopped;

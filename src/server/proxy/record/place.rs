@@ -643,6 +643,8 @@ impl<'a> Request<'a> {
             calls: plan.calls,
             items: self.turns.items,
         };
+        // Before the book: who finds the conversation there may stop the answer.
+        self.exchanges.placed(self.exchange, name.id());
         self.book.write(&self.turns.asked, &entry, begins)?;
         Ok(Placed { entry, asked: self.turns.asked, rewritten: plan.rewritten })
     }
