@@ -121,6 +121,8 @@ pub mod documentation {
     pub mod building_a_chat_server {}
     #[doc = include_str!("docs/http-api.md")]
     pub mod http_api {}
+    #[doc = include_str!("docs/proxy.md")]
+    pub mod proxy {}
     #[doc = include_str!("docs/recipes.md")]
     pub mod recipes {}
     #[doc = include_str!("docs/targets.md")]
