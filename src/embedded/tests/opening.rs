@@ -122,8 +122,7 @@ fn data_that_are_not_those_that_were_there_are_told() {
     let append = |name: &str| {
         let log = opened(name);
         log.append(&Name::from("chat"), &[Message::user("hello")], &AppendOptions::new()).unwrap();
-        let last = log.core().commit.lock().last_commit().number;
-        last
+        log.core().commit.lock().last_commit().number
     };
     let why = |name: &str| {
         let log = opened(name);
