@@ -14,7 +14,7 @@ use crate::model::Json;
 /// let usage = Json::new(r#"{"input_tokens": 12, "cache_read_input_tokens": 1000, "output_tokens": 80}"#)?;
 /// let counts = TokenCounts::of(&usage).unwrap();
 /// assert_eq!((counts.input, counts.cached, counts.output), (1012, 1000, 80));
-/// # Ok::<(), conversation_store::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]

@@ -147,7 +147,7 @@ impl Store {
     /// store.append("chat-42", &[Message::user("hello"), answer])?;
     /// let rows = store.usage(&UsageQuery::new().with_by([UsageBy::Model]))?;
     /// assert_eq!((rows[0].model.as_deref(), rows[0].tokens.input, rows[0].tokens.output), (Some("m-1"), 12, 3));
-    /// # Ok::<(), conversation_store::Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// Cost: all entries of the conversations that were used since `since` are read, a megabyte at one time. A row is held for each
