@@ -294,3 +294,18 @@ pub(crate) fn read(reader: &mut impl BufRead) -> std::io::Result<Answer> {
     }
     Ok(Answer { status, headers, body })
 }
+
+/// The next request or answer of a connection, which has a length: its head, in lower case, and its body. `None` at the end.
+pub(crate) fn received(stream: &mut BufReader<TcpStream>) -> Option<(String, String)> {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if stream.read_line(&mut head).unwrap_or(0) == 0 {
+            return None;
+        }
+    }
+    let head = head.to_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+    let mut body = vec![0; length.parse().unwrap()];
+    stream.read_exact(&mut body).unwrap();
+    Some((head, String::from_utf8(body).unwrap()))
+}

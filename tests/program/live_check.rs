@@ -1,7 +1,7 @@
 //! The check against a provider, against a server of the tests' own that judges requests by the rules.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{BufReader, Write};
+use std::net::TcpListener;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 
@@ -9,6 +9,7 @@ use assert_cmd::Command;
 use conversation_store::provider::{DIALECTS, Target, WIRES, check};
 
 use super::{Place, Run};
+use crate::common::http::received;
 
 const KEY: &str = "sk-secret-0123456789";
 
@@ -19,7 +20,7 @@ type Request = (String, String);
 fn serve(listener: &TcpListener, target: Target, status: u16, seen: &Sender<Request>) {
     for stream in listener.incoming() {
         let mut stream = BufReader::new(stream.unwrap());
-        while let Some((head, body)) = read(&mut stream) {
+        while let Some((head, body)) = received(&mut stream) {
             let findings = check(target, &body).unwrap();
             let is_refused = findings.iter().any(|finding| finding.level.is_refused());
             let status = if is_refused { 400 } else { status };
@@ -30,20 +31,6 @@ fn serve(listener: &TcpListener, target: Target, status: u16, seen: &Sender<Requ
             write!(stream.get_mut(), "HTTP/1.1 {status} x\r\ncontent-length: {length}\r\n\r\n{answer}").unwrap();
         }
     }
-}
-
-fn read(stream: &mut BufReader<TcpStream>) -> Option<Request> {
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        if stream.read_line(&mut head).unwrap_or(0) == 0 {
-            return None;
-        }
-    }
-    let head = head.to_lowercase();
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
-    let mut body = vec![0; length.parse().unwrap()];
-    stream.read_exact(&mut body).unwrap();
-    Some((head, String::from_utf8(body).unwrap()))
 }
 
 /// Runs the check for a target against a server that gives this status where it finds nothing.

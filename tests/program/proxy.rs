@@ -1,6 +1,6 @@
 //! The proxy on one machine: from nothing to a conversation that can be read.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -8,6 +8,7 @@ use std::thread;
 use serde_json::{Value, json};
 
 use super::{Place, STORE};
+use crate::common::http::received;
 
 /// Answers each request as a model does, until the program has gone; its name moves the cursor of a terminal.
 fn model(listener: TcpListener) {
@@ -18,27 +19,12 @@ fn model(listener: TcpListener) {
     });
     for stream in listener.incoming() {
         let mut stream = BufReader::new(stream.unwrap());
-        while read(&mut stream).is_some() {
+        while received(&mut stream).is_some() {
             let body = answer.to_string();
             let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length:";
             write!(stream.get_mut(), "{head} {}\r\n\r\n{body}", body.len()).unwrap();
         }
     }
-}
-
-/// A message of HTTP with a length.
-fn read(stream: &mut BufReader<TcpStream>) -> Option<String> {
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        if stream.read_line(&mut head).unwrap_or(0) == 0 {
-            return None;
-        }
-    }
-    let head = head.to_lowercase();
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
-    let mut body = vec![0; length.parse().unwrap()];
-    stream.read_exact(&mut body).unwrap();
-    Some(String::from_utf8(body).unwrap())
 }
 
 fn post(url: &str, messages: &Value) -> Value {
@@ -47,7 +33,7 @@ fn post(url: &str, messages: &Value) -> Value {
     let mut stream = BufReader::new(TcpStream::connect(address).unwrap());
     let head = format!("POST /{path}/chat/completions HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer sk-1\r\n");
     write!(stream.get_mut(), "{head}content-length: {}\r\n\r\n{body}", body.len()).unwrap();
-    serde_json::from_str(&read(&mut stream).unwrap()).unwrap()
+    serde_json::from_str(&received(&mut stream).unwrap().1).unwrap()
 }
 
 /// A proxy that runs, and the lines of one of its outputs.

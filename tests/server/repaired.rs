@@ -1,13 +1,13 @@
 //! Requests whose histories are repaired on their way, before a provider that judges them.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{BufReader, Write};
+use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, channel};
 
 use conversation_store::provider::{Target, check};
 use serde_json::{Value, json};
 
-use crate::common::http::Client;
+use crate::common::http::{Client, received};
 use crate::common::running::Running;
 
 /// A server before a provider that refuses what breaks a rule, and what the provider got.
@@ -20,7 +20,7 @@ fn before_a_judge(settings: &str) -> (Running, Receiver<String>, tempfile::TempD
             let say = say.clone();
             std::thread::spawn(move || {
                 let mut stream = BufReader::new(stream);
-                while let Some(body) = read(&mut stream) {
+                while let Some((_, body)) = received(&mut stream) {
                     let findings = check(Target::OPENAI_CHAT, &body).unwrap();
                     let is_refused =
                         body.contains("never taken") || findings.iter().any(|found| found.level.is_refused());
@@ -45,20 +45,6 @@ fn before_a_judge(settings: &str) -> (Running, Receiver<String>, tempfile::TempD
     let file = dir.path().join("convo.toml");
     std::fs::write(&file, format!("[[upstream]]\nname = \"up\"\nurl = \"{url}\"\n{settings}")).unwrap();
     (Running::start("memory:", &["--config", file.to_str().unwrap()]), got, dir)
-}
-
-fn read(stream: &mut BufReader<TcpStream>) -> Option<String> {
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        if stream.read_line(&mut head).unwrap_or(0) == 0 {
-            return None;
-        }
-    }
-    let head = head.to_lowercase();
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
-    let mut body = vec![0; length.parse().unwrap()];
-    stream.read_exact(&mut body).unwrap();
-    Some(String::from_utf8(body).unwrap())
 }
 
 /// A history with a call that has no result.

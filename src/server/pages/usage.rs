@@ -70,7 +70,8 @@ pub(super) fn usage(call: &Call, _: &[u8]) -> Outcome {
     let rows = call.store().usage(&query.with_by([UsageBy::Day, UsageBy::Model]))?;
     let (mut by_day, mut by_model) = (BTreeMap::new(), BTreeMap::new());
     for Usage { day, model, answers, tokens, .. } in rows {
-        *by_day.entry(day.unwrap_or_default()).or_insert(0) += tokens.input.saturating_add(tokens.output);
+        let sum: &mut u64 = by_day.entry(day.unwrap_or_default()).or_default();
+        *sum = sum.saturating_add(tokens.input).saturating_add(tokens.output);
         let (known, sum): &mut (u64, TokenCounts) = by_model.entry(model.unwrap_or_default()).or_default();
         *known += answers;
         sum.add(&tokens);
