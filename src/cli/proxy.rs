@@ -17,20 +17,7 @@ const COMPATIBLE: (&str, &str) = ("OPENAI_BASE_URL", "/v1");
 
 /// Keep what programs say to models: point their base URL here, and nothing else changes
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  convo proxy anthropic
-  convo proxy openai --listen 127.0.0.1:9000
-  convo proxy mine --url http://127.0.0.1:8000
-  ANTHROPIC_BASE_URL=http://127.0.0.1:8080/proxy/anthropic claude
-
-Requests and answers pass unchanged, byte for byte; beside that, conversations are stored, with calls, results, thinking and \
-branches. Keys of providers pass too, and are stored nowhere. It prints the line that points a client here, then a line for each \
-call: the conversation, what the request was to it (new, continued, forked, attempt), the state of the answer, tokens in and out, \
-and the time it took. `convo show CONVERSATION` and the pages at / show what was said. NAME is one of: anthropic, openai, gemini, \
-cerebras, deepseek, fireworks, groq, mistral, moonshot, openrouter, perplexity, together, xai, litellm, llamacpp, lmstudio, ollama, \
-vllm; or any other name, with --url. Without NAME all of these are there. More is set in a file: `convo serve --config FILE`, with \
-[[upstream]] for each. SIGTERM and SIGINT end it.")]
+#[command(after_help = help())]
 pub(super) struct Args {
     /// The server of models
     name: Option<String>,
@@ -52,6 +39,26 @@ struct Listening<'a> {
     store: &'a str,
     /// A variable of the environment, and its value for each server of models.
     export: BTreeMap<&'static str, BTreeMap<&'a str, String>>,
+}
+
+fn help() -> String {
+    let names: Vec<&str> = KNOWN_UPSTREAMS.iter().map(|known| known.name).collect();
+    format!(
+        "\
+Examples:
+  convo proxy anthropic
+  convo proxy openai --listen 127.0.0.1:9000
+  convo proxy mine --url http://127.0.0.1:8000
+  ANTHROPIC_BASE_URL=http://127.0.0.1:8080/proxy/anthropic claude
+
+Requests and answers pass unchanged, byte for byte; beside that, conversations are stored, with calls, results, thinking and \
+branches. Keys of providers pass too, and are stored nowhere. It prints the line that points a client here, then a line for each \
+call: the conversation, what the request was to it (new, continued, forked, attempt), the state of the answer, tokens in and out, \
+and the time it took. `convo show CONVERSATION` and the pages at / show what was said. NAME is one of: {}; or any other name, with \
+--url. Without NAME all of these are there. More is set in a file: `convo serve --config FILE`, with [[upstream]] for each. SIGTERM \
+and SIGINT end it.",
+        names.join(", ")
+    )
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {

@@ -23,8 +23,7 @@ pub(super) fn positive(text: &str) -> Result<u64, &'static str> {
 
 /// A time; a date means its beginning.
 pub(super) fn moment(text: &str) -> Result<Timestamp, String> {
-    let moment = text.parse::<Timestamp>().or_else(|_| format!("{text}T00:00:00Z").parse());
-    moment.map_err(|_| "expected a date such as 2027-01-01, or an RFC 3339 time".to_owned())
+    Timestamp::of_day_or_time(text).map_err(|_| "expected a date such as 2027-01-01, or an RFC 3339 time".to_owned())
 }
 
 /// A time in seconds, fractions included.

@@ -36,6 +36,30 @@ impl Timestamp {
         self.0
     }
 
+    /// The moment that a text names: RFC 3339, or a day, which means its beginning.
+    ///
+    /// # Errors
+    /// If it is neither.
+    ///
+    /// ```
+    /// use conversation_store::model::Timestamp;
+    ///
+    /// let day = Timestamp::of_day_or_time("2026-11-25")?;
+    /// assert_eq!((day.to_string(), day.day()), ("2026-11-25T00:00:00Z".to_owned(), "2026-11-25".to_owned()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn of_day_or_time(text: &str) -> Result<Self, <Self as FromStr>::Err> {
+        text.parse().or_else(|_| format!("{text}T00:00:00Z").parse())
+    }
+
+    /// The day in UTC: `2026-11-25`.
+    #[must_use]
+    pub fn day(self) -> String {
+        let mut text = self.to_string();
+        text.truncate(text.find('T').unwrap_or(text.len()));
+        text
+    }
+
     /// The system's clock.
     #[must_use]
     pub fn now() -> Self {

@@ -171,9 +171,8 @@ impl Store {
                         return;
                     }
                     let wants = |by| query.by.contains(&by);
-                    let day = || time.to_string().split('T').next().unwrap_or_default().to_owned();
                     let apart = (
-                        wants(UsageBy::Day).then(day),
+                        wants(UsageBy::Day).then(|| time.day()),
                         wants(UsageBy::Model).then(|| model.to_owned()),
                         wants(UsageBy::Conversation).then_some(item.id),
                     );

@@ -22,7 +22,7 @@ impl FromStr for Moment {
     type Err = <Timestamp as FromStr>::Err;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        text.parse().or_else(|_| format!("{text}T00:00:00Z").parse()).map(Self)
+        Timestamp::of_day_or_time(text).map(Self)
     }
 }
 

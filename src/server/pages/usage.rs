@@ -63,9 +63,9 @@ pub(super) fn usage(call: &Call, _: &[u8]) -> Outcome {
     call.query.check(&["days"])?;
     let days = call.query.number("days", 1, 366)?.unwrap_or(30);
     let today = Timestamp::now();
-    let first = day_of(back(today, days - 1));
+    let first = back(today, days - 1).day();
     // From the beginning of the first day on.
-    let since = format!("{first}T00:00:00Z").parse().unwrap_or(today);
+    let since = Timestamp::of_day_or_time(&first).unwrap_or(today);
     let query = UsageQuery::new().with_owner(&*call.caller.owner).with_since(since);
     let rows = call.store().usage(&query.with_by([UsageBy::Day, UsageBy::Model]))?;
     let (mut by_day, mut by_model) = (BTreeMap::new(), BTreeMap::new());
@@ -78,7 +78,7 @@ pub(super) fn usage(call: &Call, _: &[u8]) -> Outcome {
     }
     let most = by_day.values().copied().max().unwrap_or(0).max(1);
     let bar = |(at, ago)| {
-        let day = day_of(back(today, ago));
+        let day = back(today, ago).day();
         let tokens: u64 = by_day.get(&day).copied().unwrap_or(0);
         // What is not nothing can be seen.
         let height = tokens.saturating_mul(HEIGHT).div_ceil(most);
@@ -108,8 +108,4 @@ pub(super) fn usage(call: &Call, _: &[u8]) -> Outcome {
 fn back(time: Timestamp, days: u64) -> Timestamp {
     let micros = DAY.as_micros().saturating_mul(u128::from(days));
     Timestamp::from_micros(time.as_micros().saturating_sub(i64::try_from(micros).unwrap_or(i64::MAX)))
-}
-
-fn day_of(time: Timestamp) -> String {
-    time.to_string().split('T').next().unwrap_or_default().to_owned()
 }

@@ -29,6 +29,8 @@ use crate::server::upstream::Upstream;
 pub(super) struct Passing {
     pub(super) app: Arc<App>,
     pub(super) upstream: Arc<Upstream>,
+    /// Whose call it is.
+    pub(super) owner: String,
     /// Absent if it is not recorded.
     pub(super) recording: Option<Arc<Recording>>,
     pub(super) line: Line,

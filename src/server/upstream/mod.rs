@@ -1,10 +1,12 @@
 //! Servers of models: where they are, their keys, and the client that calls them.
 //!
 //! - `known`: those whose addresses everybody knows. `address`: which addresses a name may lead to.
+//! - `coding`: how an answer is encoded on its way.
 //!
 //! A request is sent once: also one whose connection ended before it was sent is not sent again, as its body may have been read.
 
 mod address;
+mod coding;
 mod known;
 
 use std::error::Error as _;
@@ -30,6 +32,7 @@ use super::refusal::Refusal;
 use crate::error::{Error, Result};
 use crate::provider::Target;
 use address::{Checked, NotAllowed, Reach};
+pub(crate) use coding::Coding;
 use known::known;
 pub use known::{KNOWN_UPSTREAMS, KnownUpstream};
 

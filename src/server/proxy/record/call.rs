@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use super::around::{self, About, Rewritten};
 use super::book::{self, Book, End, Entry, State};
-use super::coding::Coding;
-use super::place::{FIELD, Found, Placed, Request};
+use super::place::{Found, Request};
+use super::plan::{FIELD, Placed};
 use super::scope::{Elsewhere, Scope};
 use super::turns::Turns;
 use super::voice::{Place, Voice};
@@ -21,6 +21,7 @@ use crate::server::app::App;
 use crate::server::lines::RECORDED;
 use crate::server::proxy::exchange::{Asked, Captured, Ended};
 use crate::server::refusal::Refusal;
+use crate::server::upstream::Coding;
 
 /// The most bytes of an error's body that are read.
 const ERROR_BYTES: usize = 64 * 1024;
@@ -331,6 +332,7 @@ impl Call {
             (Some(unrecorded), _) => unrecorded,
             (None, Some(status)) if !status.is_success() => State::Failed,
             (None, _) if is_behind => State::TooFast,
+            (None, None) if is_stopped => State::Stopped,
             (None, None) => State::Failed,
             (None, Some(_)) => match first.and_then(|voice| voice.reason.as_ref()) {
                 Some(FinishReason::Error) => State::Failed,

@@ -2,19 +2,21 @@
 //!
 //! - `meaning`: what of a message is compared, and its digest. `turns`: a request's runs, each with the digest of all before it.
 //!   `echo`: whether a run is the echo of a recorded answer. `scope`: what a client says of its session.
-//! - `book`: an entry for each call, in the log itself. `place`: where a request belongs, and what of it is stored.
+//! - `book`: an entry for each call, in the log itself. `recorded`: a call that was recorded, as it is now.
+//! - `place`: where a request belongs. `plan`: what of it is stored there.
 //! - `around`: what surrounds the messages. `outcome`: what has become of a call.
-//! - `call`: one call, from its request to the end of its answer; `voice`: one choice of the answer; `coding`: how it is encoded.
+//! - `call`: one call, from its request to the end of its answer; `voice`: one choice of the answer.
 //! - here: what passes is handed over, and one task for each call takes it.
 
 mod around;
 mod book;
 mod call;
-mod coding;
 mod echo;
 mod meaning;
 mod outcome;
 mod place;
+mod plan;
+mod recorded;
 mod scope;
 mod turns;
 mod voice;

@@ -9,36 +9,21 @@
 //! 4. All runs are equal, but what was given to the model in between is not: the client has rewritten its past.
 //! 5. An earlier run is the echo of a recorded answer: it leaves there.
 
-use std::collections::BTreeSet;
-
 use super::book::{Book, Entry, How};
 use super::echo::{self, Echo, Kept};
 use super::meaning::{self, Digest, Meaning, is_made_up};
-use super::scope::{Elsewhere, Kind, Scope};
+use super::plan::{Placed, Plan, kept_by_client};
+use super::recorded::{Answer, Recorded, has_failed, is_last, siblings};
+use super::scope::{Elsewhere, Scope};
 use super::turns::{Part, Run, Turns};
 use crate::error::{Error, Result};
 use crate::history::{MessageState, StoredMessage};
 use crate::log::reading;
-use crate::log::{AppendOptions, ExpectedHead, NewConversation};
-use crate::model::{Body, Chunk, ConversationId, FinishReason, Json, Message, Name, Role, StartedBy};
+use crate::model::{Body, Chunk, ConversationId, Message, Name, Role};
 use crate::server::exchanges::Exchanges;
 
-/// The field of a message's metadata that says what the proxy knows of it.
-pub(super) const FIELD: &str = "convo";
-/// The most messages of one append.
-const APPENDED: usize = 5_000;
 /// An answer of so many bytes is no other's by chance.
 const EVIDENCE: usize = 64;
-
-/// Where an answer goes.
-#[derive(Clone, Debug)]
-pub(super) struct Placed {
-    pub(super) entry: Entry,
-    /// The digest by which the book has the entry.
-    pub(super) asked: Digest,
-    /// The messages of the request, by their positions, in whose places others are recorded: the client has rewritten its past.
-    pub(super) rewritten: Vec<usize>,
-}
 
 /// What came of looking.
 #[derive(Debug)]
@@ -58,57 +43,6 @@ pub(super) struct Request<'a> {
     /// Whether it may still wait for answers that are being stored.
     pub(super) may_wait: bool,
     pub(super) exchanges: &'a Exchanges,
-}
-
-/// A call that was recorded, as it is now.
-struct Recorded {
-    entry: Entry,
-    name: Name,
-    next_message: u64,
-    last_seq: u64,
-    answer: Option<Answer>,
-    /// Whether its end is noted in the book.
-    has_ended: bool,
-}
-
-struct Answer {
-    stored: StoredMessage,
-    is_open: bool,
-    is_cut: bool,
-    is_lost: bool,
-}
-
-impl Recorded {
-    /// Whether there is no answer that a client takes for one.
-    fn has_failed(&self) -> bool {
-        self.answer.as_ref().is_none_or(|answer| answer.is_cut)
-    }
-
-    fn runs(&self) -> bool {
-        self.answer.as_ref().map_or(!self.has_ended, |answer| answer.is_open)
-    }
-}
-
-/// What is to be written to a place.
-struct Plan<'a> {
-    /// The conversation, its last seq, and the seq after which the request leaves it.
-    name: Name,
-    last_seq: u64,
-    next_message: u64,
-    leave_at: Option<u64>,
-    hide: Vec<(u64, Option<u32>)>,
-    /// What the client kept of an answer, as messages of the model.
-    kept: Vec<Message>,
-    /// What follows: messages of the request.
-    rest: Vec<Message>,
-    /// What the client gave the model to go on with.
-    prefill: &'a [Message],
-    /// If the run goes on: where it began, and what is in it.
-    run: Option<(u64, Vec<u64>)>,
-    answer_before: Option<u64>,
-    calls: Option<Digest>,
-    how: How,
-    rewritten: Vec<usize>,
 }
 
 impl<'a> Request<'a> {
@@ -576,145 +510,16 @@ impl<'a> Request<'a> {
             rewritten: Vec::new(),
         }
     }
-
-    /// Writes what a plan says: the conversation or the fork, then what was said, then what is hidden, then the book's entry.
-    fn carry_out(&self, plan: Plan<'a>) -> Result<Placed> {
-        let store = self.book.store;
-        let mut name = plan.name.clone();
-        let mut expected = plan.last_seq;
-        let mut next = plan.next_message;
-        let begins = plan.how == How::New || plan.leave_at.is_some();
-        if plan.how == How::New {
-            let derived = self.book.newest_in(&self.scope.digest)?;
-            let new = self.tags(derived)?.into_iter().fold(NewConversation::new(), NewConversation::with_tag);
-            expected = store.create(&name, &new)?.last_seq;
-        } else if let Some(at) = plan.leave_at {
-            let child = Name::from(ConversationId::new()).with_owner(self.book.owner);
-            store.fork_to(&name, Some(at), &child)?;
-            name = child;
-            let view = reading::view(store.log(), &name)?;
-            next = view.head.next_message_index;
-            let stale: Vec<&str> = view.head.tags.iter().map(String::as_str).filter(|tag| is_ours(tag)).collect();
-            store.untag(&name, &stale)?;
-            let tags = self.tags(None)?;
-            expected = reading::view(store.log(), &name)?.last_seq();
-            if !tags.is_empty() {
-                store.tag(&name, &tags.iter().map(String::as_str).collect::<Vec<_>>())?;
-                expected = reading::view(store.log(), &name)?.last_seq();
-            }
-        }
-        let (mut run_from, mut run) = plan.run.unwrap_or_default();
-        let is_new_run = run.is_empty() && run_from == 0;
-        let prefill = plan.prefill.iter().cloned().map(kept_by_client);
-        let kept: Vec<Message> = plan.kept.into_iter().filter(|message| !message.chunks.is_empty()).collect();
-        let rest: Vec<Message> = plan.rest.into_iter().filter(|message| !message.chunks.is_empty()).collect();
-        let (kept_count, rest_count) = (kept.len(), rest.len());
-        let all: Vec<Message> = kept.into_iter().chain(rest).chain(prefill).collect();
-        let mut cursor = expected;
-        for part in all.chunks(APPENDED) {
-            let options = AppendOptions::new().with_expected(ExpectedHead::At(cursor));
-            cursor = store.append_with(&name, part, &options)?.last_seq;
-        }
-        let index = |count: usize| next.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
-        if is_new_run {
-            run_from = index(kept_count + rest_count);
-            run = (run_from..index(all.len())).collect();
-        } else {
-            run.extend(next..index(kept_count));
-        }
-        // What began after the place that it leaves is not there: its index is that of another message.
-        let hide: BTreeSet<(u64, Option<u32>)> = plan.hide.into_iter().filter(|(message, _)| *message < next).collect();
-        for (message, chunk) in hide {
-            match store.remove(&name, message, chunk) {
-                Ok(_) | Err(Error::NotFound { .. } | Error::BeingWritten { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        let entry = Entry {
-            exchange: self.exchange,
-            how: plan.how,
-            conversation: name.id(),
-            from: run_from,
-            kept: run,
-            answer_before: plan.answer_before,
-            scope: self.scope.digest,
-            surroundings: self.scope.session.is_none().then_some(self.scope.surroundings),
-            user: self.scope.user,
-            calls: plan.calls,
-            items: self.turns.items,
-        };
-        // Before the book: who finds the conversation there may stop the answer.
-        self.exchanges.placed(self.exchange, name.id());
-        self.book.write(&self.turns.asked, &entry, begins)?;
-        Ok(Placed { entry, asked: self.turns.asked, rewritten: plan.rewritten })
-    }
-
-    /// The tags of a conversation that begins here.
-    fn tags(&self, derived: Option<ConversationId>) -> Result<Vec<String>> {
-        let mut tags = Vec::new();
-        if let Some(session) = &self.scope.session {
-            tags.push(format!("session:{session}"));
-        }
-        if let Some(branch) = &self.scope.branch {
-            tags.push(format!("branch:{branch}"));
-        }
-        if self.scope.session.is_some() || self.scope.kind != Kind::Main {
-            tags.push(format!("kind:{}", self.scope.kind.as_str()));
-        }
-        if let Some(parent) = self.scope.parent
-            && let Some(parent) = self.book.newest_in(&parent)?
-        {
-            tags.extend(StartedBy::from(parent).tags());
-        }
-        if matches!(self.scope.kept_elsewhere, Some(Elsewhere::Response(_))) {
-            tags.push("parent-unknown".to_owned());
-        }
-        if let Some(derived) = derived.filter(|_| self.scope.session.is_some() && self.scope.kind == Kind::Main) {
-            tags.push(format!("follows:{derived}"));
-        }
-        Ok(tags)
-    }
-}
-
-/// Tags that the proxy gives.
-fn is_ours(tag: &str) -> bool {
-    let ours = ["session:", "branch:", "kind:", "follows:", "started-by:", "parent-unknown"];
-    ours.iter().any(|prefix| tag.starts_with(prefix))
 }
 
 fn is_text(chunk: &&Chunk) -> bool {
     matches!(chunk.body, Body::Text { .. } | Body::Thinking { .. })
 }
 
-/// Whether an answer has ended, and not as answers do.
-fn has_failed(stored: &StoredMessage) -> bool {
-    let answer = Answer::of(stored.clone());
-    answer.is_cut && !answer.is_open
-}
-
 enum Echoed<'a> {
     Plan(Box<Plan<'a>>),
     Wait,
     Nothing,
-}
-
-impl Answer {
-    fn of(stored: StoredMessage) -> Self {
-        let is_open = stored.state == MessageState::Streaming;
-        let is_lost = stored.state == MessageState::Interrupted;
-        let reason = stored.message.finish_reason.as_ref();
-        let has_failed = matches!(reason, Some(FinishReason::Interrupted | FinishReason::Error));
-        let is_cut = is_open || is_lost || has_failed || is_undelivered(&stored);
-        Self { stored, is_open, is_cut, is_lost }
-    }
-}
-
-/// Whether the client was gone before the end of the answer.
-fn is_undelivered(stored: &StoredMessage) -> bool {
-    stored.message.metadata.extra.get("convo_end").is_some_and(|end: &Json| {
-        serde_json::from_str::<serde_json::Value>(end.as_str())
-            .is_ok_and(|end| end.get("delivered") == Some(&false.into()))
-    })
 }
 
 fn chunks(messages: &[Message]) -> impl Iterator<Item = &Chunk> {
@@ -736,28 +541,4 @@ fn said<'m>(messages: impl IntoIterator<Item = &'m Message>) -> Vec<(Role, Meani
 
 fn same(was: &[&Chunk], is: &[&Chunk], skips: fn(Role, &Chunk) -> bool) -> bool {
     echo::compare(&[], was, is, skips, false, false) == Some(Echo::Whole)
-}
-
-/// The calls of the same place: attempts of one another.
-fn siblings<'r>(recorded: &Recorded, asked: &'r [Recorded]) -> Vec<&'r Recorded> {
-    let is_sibling = |other: &&Recorded| {
-        other.entry.conversation == recorded.entry.conversation && other.entry.from == recorded.entry.from
-    };
-    asked.iter().filter(is_sibling).collect()
-}
-
-/// Whether nothing follows a call in its conversation but its answer and other attempts.
-fn is_last(recorded: &Recorded, siblings: &[&Recorded]) -> bool {
-    let answers = siblings.iter().filter_map(|sibling| Some(sibling.answer.as_ref()?.stored.index));
-    let kept = siblings.iter().flat_map(|sibling| sibling.entry.kept.iter().copied());
-    let after = answers.chain(kept).max().map_or(recorded.entry.from, |last| last.saturating_add(1));
-    recorded.next_message <= after.max(recorded.entry.from)
-}
-
-/// A message of the model that no answer was recorded of: the client says that the model said it.
-fn kept_by_client(mut message: Message) -> Message {
-    if let Ok(json) = Json::new("{\"kept_by_client\":true}") {
-        message.metadata.extra.push(FIELD, json);
-    }
-    message
 }

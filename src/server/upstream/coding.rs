@@ -14,7 +14,7 @@ const OF_ANSWER: usize = 256 * 1024 * 1024;
 const BUFFER: usize = 16 * 1024;
 
 /// How an answer is encoded.
-pub(super) enum Coding {
+pub(crate) enum Coding {
     Plain,
     Gzip(Box<MultiGzDecoder<Sink>>),
     Deflate(Box<ZlibDecoder<Sink>>),
@@ -36,7 +36,7 @@ impl fmt::Debug for Coding {
 
 /// What was decoded and not taken yet.
 #[derive(Debug)]
-pub(super) struct Sink {
+pub(crate) struct Sink {
     bytes: Vec<u8>,
     /// What the answer may still become.
     left: usize,
@@ -58,7 +58,7 @@ impl Write for Sink {
 
 impl Coding {
     /// By the header that names it; `None` for one that is not known.
-    pub(super) fn of(name: Option<&str>) -> Option<Self> {
+    pub(crate) fn of(name: Option<&str>) -> Option<Self> {
         let sink = || Sink { bytes: Vec::new(), left: OF_ANSWER };
         Some(match name.map(str::trim).unwrap_or_default().to_ascii_lowercase().as_str() {
             "" | "identity" => Self::Plain,
@@ -71,7 +71,7 @@ impl Coding {
     }
 
     /// What a piece says.
-    pub(super) fn decode(&mut self, piece: &[u8]) -> Result<Vec<u8>> {
+    pub(crate) fn decode(&mut self, piece: &[u8]) -> Result<Vec<u8>> {
         fn through<W: Write>(to: &mut W, piece: &[u8], sink: impl FnOnce(&mut W) -> &mut Sink) -> Result<Vec<u8>> {
             to.write_all(piece)?;
             to.flush()?;

@@ -1,0 +1,282 @@
+//! A call from its request to the head of its answer, as steps over one state.
+//!
+//! While the upstream is waited for, three things may happen: the body of the request is there, and the recording begins; the client
+//! leaves; somebody stops the call. Each request that is sent is waited for in the same way, also the repaired one.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderMap, Method, Response, StatusCode, Uri};
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use tokio::sync::oneshot;
+use tokio::time::{Duration, Instant, sleep_until};
+
+use super::answer::{Answer, Passing};
+use super::exchange::{Asked, Captured, Ended, Passed};
+use super::headers;
+use super::record::record;
+use super::repaired::Repaired;
+use super::tee::{Keeping, Tee};
+use crate::history::ReportLine;
+use crate::provider::Target;
+use crate::server::app::{Outcome, Reply};
+use crate::server::config::{OnDisconnect, Record, Repair};
+use crate::server::refusal::Refusal;
+
+/// A call whose answer has not begun.
+pub(super) struct Sending {
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    /// What is sent next.
+    body: Body,
+    /// The client's body, once it has passed.
+    kept: Option<oneshot::Receiver<Captured>>,
+    /// What is known of the request, until the recording begins. Absent if nothing is recorded.
+    asked: Option<Asked>,
+    /// The wire, if the history may be repaired.
+    repaired: Option<Target>,
+    /// The client's body, if it may be repaired.
+    said: Option<Bytes>,
+    /// What a repair changed.
+    report: Option<Vec<ReportLine>>,
+    passing: Passing,
+    client: Waiting,
+}
+
+/// The client, as long as it waits for the head of the answer.
+struct Waiting {
+    answered: oneshot::Sender<Outcome>,
+    /// How long the call goes on without it, and since when it has gone.
+    patience: Duration,
+    gone: Option<Instant>,
+}
+
+impl Waiting {
+    /// Returns once nobody waits for the answer any more.
+    async fn gone(&mut self) {
+        self.answered.closed().await;
+        let since = *self.gone.get_or_insert_with(Instant::now);
+        sleep_until(since + self.patience).await;
+    }
+}
+
+/// Why there is no answer.
+struct Failed {
+    ended: Ended,
+    refusal: Refusal,
+}
+
+impl Failed {
+    const fn of_request(refusal: Refusal) -> Self {
+        Self { ended: Ended::ClientGone, refusal }
+    }
+
+    fn early(ended: Ended) -> Self {
+        Self { ended, refusal: Refusal::new(502, "stopped", "the call was stopped before its answer began") }
+    }
+}
+
+impl Sending {
+    /// A call, and where the head of its answer comes.
+    ///
+    /// `asked`: if it is recorded. `repaired`: the wire, if its history may be repaired.
+    pub(super) fn new(
+        request: Request,
+        asked: Option<Asked>,
+        repaired: Option<Target>,
+        passing: Passing,
+    ) -> (Self, oneshot::Receiver<Outcome>) {
+        let (parts, body) = request.into_parts();
+        let (limits, set) = (&passing.app.config.limits, &passing.upstream.set);
+        let (keeping, kept) = if asked.is_some() || repaired.is_some() {
+            let (keeping, kept) = Keeping::new(Arc::new(passing.app.ledger.room(&passing.owner)), limits.body_bytes);
+            (Some(keeping), Some(kept))
+        } else {
+            (None, None)
+        };
+        let drains = asked.is_some() && set.on_disconnect == OnDisconnect::Drain;
+        let patience = if drains { set.drain() } else { Duration::ZERO };
+        let (answered, head) = oneshot::channel();
+        let sending = Self {
+            method: parts.method,
+            uri: parts.uri,
+            headers: parts.headers,
+            body: Tee::of(body, keeping, limits.idle()),
+            kept,
+            asked,
+            repaired,
+            said: None,
+            report: None,
+            passing,
+            client: Waiting { answered, patience, gone: None },
+        };
+        (sending, head)
+    }
+
+    /// Sends the request, and hands the head of its answer over.
+    pub(super) async fn run(mut self) {
+        let answer = self.answer().await;
+        let Self { passing, report, client, .. } = self;
+        let outcome = match answer {
+            Ok(answer) => Ok(head(answer, report, passing)),
+            Err(Failed { ended, refusal }) => {
+                passing.end(ended);
+                Err(refusal)
+            }
+        };
+        // Nobody takes it if the client has gone: what is dropped then is read to its end.
+        let _ = client.answered.send(outcome);
+    }
+
+    async fn answer(&mut self) -> Result<Response<Incoming>, Failed> {
+        if self.is_required() || self.is_repaired_ahead() {
+            self.take_body().await?;
+            self.until_durable().await?;
+            self.repair_ahead().await;
+        }
+        let answer = self.send().await?;
+        if answer.status() != StatusCode::BAD_REQUEST || !self.repair_refused().await {
+            return Ok(answer);
+        }
+        drop(answer);
+        self.send().await
+    }
+
+    /// Whether nothing is sent before the request is durable.
+    fn is_required(&self) -> bool {
+        let is_recorded = self.asked.is_some() || self.passing.recording.is_some();
+        is_recorded && self.passing.upstream.set.record == Record::Required
+    }
+
+    /// Whether a history is repaired before it is sent. What is larger than a body that is held passes as it is.
+    fn is_repaired_ahead(&self) -> bool {
+        let most = self.passing.app.config.limits.body_bytes as u64;
+        let fits = || http_body::Body::size_hint(&self.body).upper().is_some_and(|length| length <= most);
+        self.repaired.is_some() && self.passing.upstream.set.repair == Repair::Always && fits()
+    }
+
+    /// Takes the whole body before anything is sent.
+    async fn take_body(&mut self) -> Result<(), Failed> {
+        let broken = || Failed::of_request(Refusal::new(400, "broken_body", "the body ended early"));
+        let mut body = std::mem::take(&mut self.body);
+        while let Some(frame) = body.frame().await {
+            frame.map_err(|_| broken())?;
+        }
+        let bytes = match captured(&mut self.kept).await {
+            Captured::Whole(bytes) => bytes,
+            Captured::Cut => return Err(broken()),
+            Captured::TooLarge if !self.is_required() => {
+                let message = "there is no room for the request that is to be repaired";
+                return Err(Failed::of_request(Refusal::busy(message)));
+            }
+            Captured::TooLarge => {
+                let message = "the body is too large to be recorded, which this upstream requires (limits.body_bytes)";
+                return Err(Failed::of_request(Refusal::new(413, "body_too_large", message)));
+            }
+        };
+        self.body = bytes.clone().into();
+        self.begin_recording(Captured::Whole(bytes));
+        Ok(())
+    }
+
+    /// Returns once the request is durable, if nothing may be sent before.
+    async fn until_durable(&self) -> Result<(), Failed> {
+        let Some(recording) = self.passing.recording.as_ref().filter(|_| self.is_required()) else { return Ok(()) };
+        tokio::select! {
+            biased;
+            kept = recording.kept() => kept.map_err(Failed::of_request),
+            () = recording.stopped() => Err(Failed::early(Ended::Stopped)),
+        }
+    }
+
+    async fn repair_ahead(&mut self) {
+        if self.passing.upstream.set.repair == Repair::Always {
+            self.repair().await;
+        }
+    }
+
+    /// Whether the upstream refused a history that is repaired now: to be sent again.
+    async fn repair_refused(&mut self) -> bool {
+        self.report.is_none() && self.passing.upstream.set.repair == Repair::Refused && self.repair().await
+    }
+
+    async fn repair(&mut self) -> bool {
+        let (Some(target), Some(said)) = (self.repaired, self.said.take()) else { return false };
+        let Some(Repaired { body, report }) = Repaired::of(&self.passing.app, target, said).await else { return false };
+        self.headers = Repaired::headers(&self.headers);
+        self.body = body.into();
+        self.report = Some(report);
+        true
+    }
+
+    /// Begins to record the call, unless that has begun.
+    fn begin_recording(&mut self, body: Captured) {
+        if let (Captured::Whole(bytes), Some(_)) = (&body, self.repaired) {
+            self.said = Some(bytes.clone());
+        }
+        if let Some(asked) = self.asked.take() {
+            self.passing.recording = Some(Arc::new(record(&self.passing.app, Asked { body, ..asked })));
+        }
+    }
+
+    /// Sends what is to be sent next: the head of the answer.
+    async fn send(&mut self) -> Result<Response<Incoming>, Failed> {
+        let mut request = Request::new(std::mem::take(&mut self.body));
+        (*request.method_mut(), *request.uri_mut()) = (self.method.clone(), self.uri.clone());
+        request.headers_mut().clone_from(&self.headers);
+        let upstream = Arc::clone(&self.passing.upstream);
+        let mut sent = std::pin::pin!(upstream.send(request));
+        let answer = loop {
+            let stopped = self.passing.stopped();
+            tokio::select! {
+                biased;
+                body = captured(&mut self.kept) => self.begin_recording(body),
+                head = &mut sent => break head.map_err(|refusal| Failed { ended: Ended::UpstreamCut, refusal }),
+                () = stopped => break Err(Failed::early(Ended::Stopped)),
+                () = self.client.gone() => break Err(Failed::early(Ended::ClientGone)),
+            }
+        };
+        // It came before the end of the request.
+        self.begin_recording(Captured::Cut);
+        answer
+    }
+}
+
+/// The body of a request, once it has passed.
+async fn captured(kept: &mut Option<oneshot::Receiver<Captured>>) -> Captured {
+    match kept {
+        Some(receiver) => {
+            let captured = receiver.await.unwrap_or(Captured::Cut);
+            *kept = None;
+            captured
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// The answer as the client gets it.
+fn head(answer: Response<Incoming>, report: Option<Vec<ReportLine>>, mut passing: Passing) -> Reply {
+    let (parts, from) = answer.into_parts();
+    let waited = passing.line.begun.elapsed();
+    passing.line.status = Some(parts.status.as_u16());
+    passing.line.first = Some(waited);
+    if let Some(recording) = &passing.recording {
+        if let Some(report) = &report {
+            recording.pass(Passed::Repaired(report.iter().map(ToString::to_string).collect()));
+        }
+        let headers = headers::harmless(&parts.headers);
+        recording.pass(Passed::Head { status: parts.status, headers, waited });
+    }
+    let mut reply = Reply::new(Answer::of(from, passing));
+    *reply.status_mut() = parts.status;
+    *reply.headers_mut() = parts.headers;
+    headers::back(reply.headers_mut());
+    if let Some(report) = report {
+        Repaired::state(reply.headers_mut(), report.len());
+    }
+    reply
+}
