@@ -196,7 +196,7 @@ fn a_stop_ends_a_call_before_its_answer_begins() {
             let exchange = loop {
                 assert!(begun.elapsed() < Duration::from_secs(30), "{repair} {record}: {}", running.log());
                 let list = client.get("/api/v1/conversations").ok();
-                let Some(conversation) = list["items"][0]["id"].as_str() else { continue };
+                let Some(conversation) = list["items"][0]["conversation"].as_str() else { continue };
                 let stopped = client.post(&format!("/api/v1/conversations/{conversation}/stop"), &json!({})).ok();
                 if let Some(exchange) = stopped["stopped"][0].as_str() {
                     break exchange.to_owned();

@@ -83,6 +83,8 @@ pub(crate) enum Passed {
         /// From the request's head to the answer's.
         waited: Duration,
     },
+    /// In place of a head: why there is no answer.
+    Failed(String),
     Piece(Bytes),
     /// Its request was repaired before it was sent, or sent again: the report.
     Repaired(Vec<String>),

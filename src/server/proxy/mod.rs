@@ -77,9 +77,25 @@ pub(crate) async fn pass(app: &Arc<App>, rates: &Rates, request: Request) -> (Re
     let full = asked.uri.path().to_owned();
     let (name, path) = path::parts(&full).map_or((None, &*full), |(name, path)| (Some(name), path));
     let wire = wires::of_errors(&method, path);
-    let mut key = None;
-    let passed = begin(app, rates, name, path, asked, body, &mut key).await;
-    (passed.unwrap_or_else(|refusal| refused::refused(wire, &refusal)), key)
+    let mut known = Known::default();
+    let passed = begin(app, rates, name, path, asked, body, &mut known).await;
+    let mut reply = passed.unwrap_or_else(|refusal| refused::refused(wire, &refusal));
+    if let Some((exchange, recorded)) = known.exchange {
+        if let Ok(id) = HeaderValue::from_str(&exchange.to_string()) {
+            reply.headers_mut().insert(HeaderName::from_static(EXCHANGE), id);
+        }
+        reply.headers_mut().insert(HeaderName::from_static(RECORDED), HeaderValue::from_static(recorded));
+    }
+    (reply, known.key)
+}
+
+/// What is known of a call, however it ends.
+#[derive(Default)]
+struct Known {
+    /// The caller's key.
+    key: Option<String>,
+    /// Its exchange, and whether it is recorded.
+    exchange: Option<(Uuid, &'static str)>,
 }
 
 async fn begin(
@@ -89,14 +105,14 @@ async fn begin(
     path: &str,
     mut asked: Parts,
     body: Body,
-    key: &mut Option<String>,
+    known: &mut Known,
 ) -> Outcome {
     let begun = Instant::now();
     let refused = |reason: &'static str| _ = app.metrics.refused.get_or_create(&Reason { reason }).inc();
     headers::check(&asked.headers).inspect_err(|_| refused("framing"))?;
-    let known = keys::caller(app, &mut asked.headers, asked.uri.query());
-    let (caller, place) = known.inspect_err(|_| refused("key"))?;
-    *key = Some(caller.key.clone());
+    let caller = keys::caller(app, &mut asked.headers, asked.uri.query());
+    let (caller, place) = caller.inspect_err(|_| refused("key"))?;
+    known.key = Some(caller.key.clone());
     if !caller.scopes.contains(&Scope::Append) {
         refused("scope");
         return Err(Refusal::missing_scope(Scope::Append));
@@ -157,10 +173,6 @@ async fn begin(
     let passing = Passing { app: Arc::clone(app), upstream, owner, recording: None, line, stream };
     let (sending, answer) = Sending::new(Request::from_parts(asked, body), recorded, repaired, passing);
     tokio::spawn(sending.run());
-    let mut reply = answer.await.unwrap_or_else(|_| Err(Refusal::internal("the server failed at this request")))?;
-    if let Ok(id) = HeaderValue::from_str(&id.to_string()) {
-        reply.headers_mut().insert(HeaderName::from_static(EXCHANGE), id);
-    }
-    reply.headers_mut().entry(HeaderName::from_static(RECORDED)).or_insert(HeaderValue::from_static(reason));
-    Ok(reply)
+    known.exchange = Some((id, reason));
+    answer.await.unwrap_or_else(|_| Err(Refusal::internal("the server failed at this request")))
 }

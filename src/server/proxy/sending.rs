@@ -3,6 +3,7 @@
 //! While the upstream is waited for, three things may happen: the body of the request is there, and the recording begins; the client
 //! leaves; somebody stops the call. Each request that is sent is waited for in the same way, also the repaired one.
 
+use std::future::Future;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -12,19 +13,22 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use tokio::sync::oneshot;
-use tokio::time::{Duration, Instant, sleep_until};
+use tokio::time::{Duration, Instant, sleep_until, timeout};
 
 use super::answer::{Answer, Passing};
 use super::exchange::{Asked, Captured, Ended, Passed};
 use super::headers;
 use super::record::record;
 use super::repaired::Repaired;
-use super::tee::{Keeping, Tee};
+use super::tee::{Keeping, Read, Rest, Tee};
 use crate::history::ReportLine;
 use crate::provider::Target;
 use crate::server::app::{Outcome, Reply};
 use crate::server::config::{OnDisconnect, Record, Repair};
 use crate::server::refusal::Refusal;
+
+/// How long a connection that has failed may keep what it was to send.
+const LET_GO: Duration = Duration::from_secs(1);
 
 /// A call whose answer has not begun.
 pub(super) struct Sending {
@@ -33,8 +37,9 @@ pub(super) struct Sending {
     headers: HeaderMap,
     /// What is sent next.
     body: Body,
-    /// The client's body, once it has passed.
-    kept: Option<oneshot::Receiver<Captured>>,
+    /// What became of the client's body, once that is known; and what of it was not wanted.
+    read: Option<oneshot::Receiver<Read>>,
+    rest: Option<Rest>,
     /// What is known of the request, until the recording begins. Absent if nothing is recorded.
     asked: Option<Asked>,
     /// The wire, if the history may be repaired.
@@ -92,9 +97,9 @@ impl Sending {
     ) -> (Self, oneshot::Receiver<Outcome>) {
         let (parts, body) = request.into_parts();
         let (limits, set) = (&passing.app.config.limits, &passing.upstream.set);
-        let (keeping, kept) = if asked.is_some() || repaired.is_some() {
-            let (keeping, kept) = Keeping::new(Arc::new(passing.app.ledger.room(&passing.owner)), limits.body_bytes);
-            (Some(keeping), Some(kept))
+        let (keeping, read) = if asked.is_some() || repaired.is_some() {
+            let (keeping, read) = Keeping::new(Arc::new(passing.app.ledger.room(&passing.owner)), limits.body_bytes);
+            (Some(keeping), Some(read))
         } else {
             (None, None)
         };
@@ -106,7 +111,8 @@ impl Sending {
             uri: parts.uri,
             headers: parts.headers,
             body: Tee::of(body, keeping, limits.idle()),
-            kept,
+            read,
+            rest: None,
             asked,
             repaired,
             said: None,
@@ -166,14 +172,14 @@ impl Sending {
         while let Some(frame) = body.frame().await {
             frame.map_err(|_| broken())?;
         }
-        let bytes = match captured(&mut self.kept).await {
-            Captured::Whole(bytes) => bytes,
-            Captured::Cut => return Err(broken()),
-            Captured::TooLarge if !self.is_required() => {
+        let bytes = match read(&mut self.read).await {
+            Read::Captured(Captured::Whole(bytes)) => bytes,
+            Read::Captured(Captured::Cut) | Read::Left(_) => return Err(broken()),
+            Read::Captured(Captured::TooLarge) if !self.is_required() => {
                 let message = "there is no room for the request that is to be repaired";
                 return Err(Failed::of_request(Refusal::busy(message)));
             }
-            Captured::TooLarge => {
+            Read::Captured(Captured::TooLarge) => {
                 let message = "the body is too large to be recorded, which this upstream requires (limits.body_bytes)";
                 return Err(Failed::of_request(Refusal::new(413, "body_too_large", message)));
             }
@@ -184,12 +190,15 @@ impl Sending {
     }
 
     /// Returns once the request is durable, if nothing may be sent before.
-    async fn until_durable(&self) -> Result<(), Failed> {
-        let Some(recording) = self.passing.recording.as_ref().filter(|_| self.is_required()) else { return Ok(()) };
-        tokio::select! {
-            biased;
-            kept = recording.kept() => kept.map_err(Failed::of_request),
-            () = recording.stopped() => Err(Failed::early(Ended::Stopped)),
+    fn until_durable(&self) -> impl Future<Output = Result<(), Failed>> + use<> {
+        let recording = self.passing.recording.clone().filter(|_| self.is_required());
+        async move {
+            let Some(recording) = recording else { return Ok(()) };
+            tokio::select! {
+                biased;
+                kept = recording.kept() => kept.map_err(Failed::of_request),
+                () = recording.stopped() => Err(Failed::early(Ended::Stopped)),
+            }
         }
     }
 
@@ -223,6 +232,25 @@ impl Sending {
         }
     }
 
+    /// Records that there is no answer, and why: also of a request that the upstream has not read.
+    async fn fail(&mut self, error: String) {
+        if self.asked.is_some() {
+            // Who has failed to send it lets go of it.
+            let body = match self.rest.take() {
+                Some(rest) => Some(Read::Left(rest)),
+                None => timeout(LET_GO, read(&mut self.read)).await.ok(),
+            };
+            match body {
+                Some(Read::Left(rest)) => self.begin_recording(rest.read().await),
+                Some(Read::Captured(body)) => self.begin_recording(body),
+                None => {}
+            }
+        }
+        if let Some(recording) = &self.passing.recording {
+            recording.pass(Passed::Failed(error));
+        }
+    }
+
     /// Sends what is to be sent next: the head of the answer.
     async fn send(&mut self) -> Result<Response<Incoming>, Failed> {
         let mut request = Request::new(std::mem::take(&mut self.body));
@@ -234,25 +262,31 @@ impl Sending {
             let stopped = self.passing.stopped();
             tokio::select! {
                 biased;
-                body = captured(&mut self.kept) => self.begin_recording(body),
+                body = read(&mut self.read) => match body {
+                    Read::Captured(body) => self.begin_recording(body),
+                    Read::Left(rest) => self.rest = Some(rest),
+                },
                 head = &mut sent => break head.map_err(|refusal| Failed { ended: Ended::UpstreamCut, refusal }),
                 () = stopped => break Err(Failed::early(Ended::Stopped)),
                 () = self.client.gone() => break Err(Failed::early(Ended::ClientGone)),
             }
         };
+        if let Err(Failed { ended: Ended::UpstreamCut, refusal }) = &answer {
+            self.fail(refusal.message.clone()).await;
+        }
         // It came before the end of the request.
         self.begin_recording(Captured::Cut);
         answer
     }
 }
 
-/// The body of a request, once it has passed.
-async fn captured(kept: &mut Option<oneshot::Receiver<Captured>>) -> Captured {
-    match kept {
+/// What became of a body, once that is known.
+async fn read(body: &mut Option<oneshot::Receiver<Read>>) -> Read {
+    match body {
         Some(receiver) => {
-            let captured = receiver.await.unwrap_or(Captured::Cut);
-            *kept = None;
-            captured
+            let read = receiver.await.unwrap_or(Read::Captured(Captured::Cut));
+            *body = None;
+            read
         }
         None => std::future::pending().await,
     }

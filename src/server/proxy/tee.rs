@@ -10,8 +10,9 @@ use std::time::Duration;
 use axum::body::Body;
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
+use http_body_util::BodyExt as _;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, timeout};
 
 use super::exchange::Captured;
 use crate::server::ledger::Room;
@@ -20,21 +21,14 @@ use crate::server::ledger::Room;
 const KEPT: usize = 2;
 
 /// What is kept of a body.
-pub(super) struct Keeping {
+struct Kept {
     room: Arc<Room>,
     most: usize,
     /// `None` once there is no room for more.
     bytes: Option<Vec<u8>>,
-    whole: oneshot::Sender<Captured>,
 }
 
-impl Keeping {
-    /// At most so many bytes, and where they go at the body's end.
-    pub(super) fn new(room: Arc<Room>, most: usize) -> (Self, oneshot::Receiver<Captured>) {
-        let (whole, receiver) = oneshot::channel();
-        (Self { room, most, bytes: Some(Vec::new()), whole }, receiver)
-    }
-
+impl Kept {
     fn keep(&mut self, piece: &[u8]) {
         let Some(bytes) = &mut self.bytes else { return };
         let length = bytes.len() + piece.len();
@@ -46,14 +40,60 @@ impl Keeping {
         }
     }
 
+    fn captured(self) -> Captured {
+        match self.bytes {
+            None => Captured::TooLarge,
+            Some(bytes) => Captured::Whole(self.room.hold(bytes.into())),
+        }
+    }
+}
+
+/// What is kept of a body, and where it goes.
+pub(super) struct Keeping {
+    kept: Kept,
+    read: oneshot::Sender<Read>,
+}
+
+/// What became of a body.
+pub(super) enum Read {
+    /// All of it passed, or it ended early.
+    Captured(Captured),
+    /// Nobody wants the rest any more.
+    Left(Rest),
+}
+
+impl Keeping {
+    /// At most so many bytes.
+    pub(super) fn new(room: Arc<Room>, most: usize) -> (Self, oneshot::Receiver<Read>) {
+        let (read, receiver) = oneshot::channel();
+        (Self { kept: Kept { room, most, bytes: Some(Vec::new()) }, read }, receiver)
+    }
+
     fn end(self, is_whole: bool) {
-        let captured = match (is_whole, self.bytes) {
-            (false, _) => Captured::Cut,
-            (true, None) => Captured::TooLarge,
-            (true, Some(bytes)) => Captured::Whole(self.room.hold(bytes.into())),
-        };
+        let captured = if is_whole { self.kept.captured() } else { Captured::Cut };
         // Nobody waits if the answer came before.
-        let _ = self.whole.send(captured);
+        let _ = self.read.send(Read::Captured(captured));
+    }
+}
+
+/// The rest of a body that goes nowhere.
+pub(super) struct Rest {
+    from: Body,
+    kept: Kept,
+    patience: Duration,
+}
+
+impl Rest {
+    /// Reads it, as far as there is room.
+    pub(super) async fn read(mut self) -> Captured {
+        while self.kept.bytes.is_some() {
+            match timeout(self.patience, self.from.frame()).await {
+                Ok(None) => break,
+                Ok(Some(Ok(frame))) => self.kept.keep(frame.data_ref().map_or(&[][..], |piece| piece)),
+                Ok(Some(Err(_))) | Err(_) => return Captured::Cut,
+            }
+        }
+        self.kept.captured()
     }
 }
 
@@ -74,12 +114,26 @@ impl Tee {
         Body::new(tee)
     }
 
+    fn end(&mut self, is_whole: bool) {
+        if let Some(keeping) = self.keeping.take() {
+            keeping.end(is_whole);
+        }
+    }
+
     /// A body of a known length is at its end with its last piece: nobody asks for what comes after it.
     fn ended_if_so(&mut self) {
-        if http_body::Body::is_end_stream(&self.from)
-            && let Some(keeping) = self.keeping.take()
-        {
-            keeping.end(true);
+        if http_body::Body::is_end_stream(&self.from) {
+            self.end(true);
+        }
+    }
+}
+
+impl Drop for Tee {
+    /// The upstream wants no more of it.
+    fn drop(&mut self) {
+        if let Some(Keeping { kept, read }) = self.keeping.take() {
+            let from = std::mem::take(&mut self.from);
+            let _ = read.send(Read::Left(Rest { from, kept, patience: self.patience }));
         }
     }
 }
@@ -99,26 +153,19 @@ impl http_body::Body for Tee {
                 self.late.as_mut().reset(until);
             }
             ready!(self.late.as_mut().poll(context));
+            self.end(false);
             return Poll::Ready(Some(Err(axum::Error::new(std::io::Error::from(std::io::ErrorKind::TimedOut)))));
         };
         self.is_waiting = false;
         match &frame {
             Some(Ok(frame)) => {
                 if let (Some(piece), Some(keeping)) = (frame.data_ref(), &mut self.keeping) {
-                    keeping.keep(piece);
+                    keeping.kept.keep(piece);
                 }
                 self.ended_if_so();
             }
-            Some(Err(_)) => {
-                if let Some(keeping) = self.keeping.take() {
-                    keeping.end(false);
-                }
-            }
-            None => {
-                if let Some(keeping) = self.keeping.take() {
-                    keeping.end(true);
-                }
-            }
+            Some(Err(_)) => self.end(false),
+            None => self.end(true),
         }
         Poll::Ready(frame)
     }

@@ -203,6 +203,43 @@ fn an_error_of_the_upstream_is_an_attempt_without_an_answer() {
 }
 
 #[test]
+fn a_call_without_an_answer_is_a_failed_attempt() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let more = format!("answer_seconds = 1\n[[upstream]]\nname = \"gone\"\nurl = \"http://{free}\"\n");
+    let recorder = Recorder::with("memory:", &more, &[]);
+    let wire = Wire::Anthropic;
+    // A body that does not come with its head, and is long.
+    let mut body = hi(wire);
+    body["system"] = json!("x".repeat(1024 * 1024));
+    let table = [
+        ("gone", None, 502, "upstream gone cannot be reached"),
+        ("up", Some(Reply::default()), 502, "upstream up ended the connection before it answered"),
+        ("up", Some(Reply::default().wait(1)), 504, "upstream up did not begin to answer within 1 seconds"),
+    ];
+    for (number, (upstream, reply, status, error)) in table.into_iter().enumerate() {
+        let session = number.to_string();
+        let headers = [("x-session-id", &*session)];
+        let bytes = body.to_string().into_bytes();
+        let (client, path) = (recorder.client(), format!("/proxy/{upstream}/v1/messages"));
+        let mut open = match reply {
+            Some(reply) => recorder.begin(client, "/v1/messages", &headers, &bytes, reply),
+            None => client.open("POST", &path, &headers, &bytes),
+        };
+        assert!(open.end());
+        assert_eq!(open.answer.status, status, "{error}");
+        let settled = recorder.settled(&passed(open, true).exchange);
+        assert_eq!(settled["state"], "failed", "{settled}");
+        assert!(settled["error"].as_str().unwrap().starts_with(error), "{settled}");
+        let conversation = settled["conversation"].as_str().unwrap();
+        assert_eq!(said::by_messages(&recorder.messages(conversation)), ["user: hi"], "{error}");
+        // The client asks again.
+        let again = recorder.ask("/v1/messages", &headers, &body, Reply::json(&wire.whole(&wire.text("yes", 1), 1)));
+        let again = recorder.settled(&again.exchange);
+        assert_eq!((&again["how"], &again["conversation"]), (&json!("attempt"), &settled["conversation"]), "{error}");
+    }
+}
+
+#[test]
 fn owners_with_one_session_id_see_nothing_of_each_other() {
     let recorder = Recorder::with("memory:", "", &["ada", "bob", "eve"]);
     let wire = Wire::Anthropic;

@@ -55,8 +55,9 @@ pub(super) struct Call {
     coding: Coding,
     /// The choices of the answer; none of an error.
     voices: Vec<Voice>,
-    /// The body of an error.
+    /// The body of an error, or why there is no answer.
     error: Vec<u8>,
+    no_answer: Option<String>,
     has_left: bool,
     /// What a repair changed of the request.
     report: Vec<String>,
@@ -82,6 +83,7 @@ impl Call {
             coding: Coding::Plain,
             voices: Vec::new(),
             error: Vec::new(),
+            no_answer: None,
             has_left: false,
             report: Vec::new(),
             asked,
@@ -215,6 +217,11 @@ impl Call {
     /// The request was repaired.
     pub(super) fn repaired(&mut self, report: Vec<String>) {
         self.report = report;
+    }
+
+    /// There is no answer.
+    pub(super) fn failed(&mut self, error: String) {
+        self.no_answer = Some(error);
     }
 
     /// The client has gone.
@@ -352,7 +359,7 @@ impl Call {
         let end = End {
             state,
             status: self.head.as_ref().map(|head| head.status.as_u16()),
-            error: (!self.error.is_empty()).then(|| self.words()),
+            error: self.no_answer.clone().or_else(|| (!self.error.is_empty()).then(|| self.words())),
             message: first.and_then(|voice| voice.message),
         };
         // Only this wire's requests name answers.

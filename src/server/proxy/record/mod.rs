@@ -162,6 +162,7 @@ impl Following {
                     break;
                 }
                 Some(Passed::Head { status, headers, waited }) => call.head(status, &headers, waited),
+                Some(Passed::Failed(error)) => call.failed(error),
                 Some(Passed::Left) => call.left(),
                 Some(Passed::Repaired(report)) => call.repaired(report),
                 Some(Passed::Piece(piece)) => {
