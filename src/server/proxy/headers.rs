@@ -3,6 +3,8 @@
 //! All of them do, but those of the connection, those of this server, and those that mean the origin at which a page was loaded:
 //! at a proxy several upstreams share one.
 
+use std::borrow::Cow;
+
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::server::refusal::Refusal;
@@ -61,6 +63,16 @@ pub(super) fn is_secret(name: &str) -> bool {
     SECRET.iter().any(|part| name.contains(part))
 }
 
+/// The parameters of a query: each as it came, its name and its value as a server reads them.
+pub(super) fn parameters(query: &str) -> impl Iterator<Item = (&str, Cow<'_, str>, Cow<'_, str>)> {
+    // Some servers part them by semicolons, too.
+    let pairs = query.split(['&', ';']).filter(|pair| !pair.is_empty());
+    pairs.map(|pair| {
+        let (name, value) = form_urlencoded::parse(pair.as_bytes()).next().unwrap_or_default();
+        (pair, name, value)
+    })
+}
+
 /// The names that `Connection` claims.
 fn claimed(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let values = headers.get_all("connection").into_iter().filter_map(|value| value.to_str().ok());
@@ -106,6 +118,11 @@ pub(super) fn onward(headers: &mut HeaderMap) {
     for name in OF_REQUEST {
         headers.remove(*name);
     }
+    strip_own(headers);
+}
+
+/// What this server says itself is said by nobody else.
+fn strip_own(headers: &mut HeaderMap) {
     let own: Vec<HeaderName> = headers.keys().filter(|name| name.as_str().starts_with(OWN)).cloned().collect();
     for name in own {
         headers.remove(name);
@@ -118,6 +135,7 @@ pub(super) fn back(headers: &mut HeaderMap) {
     for name in OF_ORIGIN {
         headers.remove(*name);
     }
+    strip_own(headers);
     let content_type = headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default();
     let content_type = content_type.trim_start().to_ascii_lowercase();
     if !DATA.iter().any(|data| content_type.starts_with(data)) {
@@ -137,14 +155,19 @@ pub(super) fn secrets<'a>(headers: &'a HeaderMap, query: Option<&'a str>) -> imp
     let values =
         headers.iter().filter(|(name, _)| is_secret(name.as_str())).filter_map(|(_, value)| value.to_str().ok());
     let words = values.map(|value| value.rsplit(' ').next().unwrap_or_default());
-    let pairs = query.unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
-    words.chain(pairs.filter(|(name, _)| is_secret(name)).map(|(_, value)| value)).map(str::to_owned)
+    let pairs = parameters(query.unwrap_or_default()).filter(|(_, name, _)| is_secret(name));
+    // An upstream may repeat it as it came, or as it was meant.
+    let values = pairs.flat_map(|(pair, _, value)| {
+        let sent = pair.split_once('=').map_or("", |(_, sent)| sent);
+        [sent.to_owned(), value.into_owned()]
+    });
+    words.map(str::to_owned).chain(values)
 }
 
 /// A query without the parameters that are secrets.
 pub(super) fn harmless_query(query: &str) -> String {
-    let is_harmless = |pair: &&str| !is_secret(pair.split('=').next().unwrap_or_default());
-    query.split('&').filter(is_harmless).collect::<Vec<_>>().join("&")
+    let harmless = parameters(query).filter(|(_, name, _)| !is_secret(name));
+    harmless.map(|(pair, ..)| pair).collect::<Vec<_>>().join("&")
 }
 
 #[cfg(test)]
@@ -196,6 +219,7 @@ mod tests {
             ("strict-transport-security", "max-age=1"),
             ("retry-after", "1"),
             ("request-id", "req_1"),
+            ("x-convo-recorded", "no"),
         ]);
         back(&mut headers);
         assert_eq!(names(&headers), ["content-type", "request-id", "retry-after"]);
@@ -243,5 +267,9 @@ mod tests {
             harmless_query("beta=true&key=canary&alt=sse&X-Amz-Signature=c&access_token=d"),
             "beta=true&alt=sse"
         );
+        let hidden = "a=b&%6bey=canary&%61ccess%5Ftoken=canary;X-Amz-Signature=canary&c;d=1";
+        assert_eq!(harmless_query(hidden), "a=b&c&d=1");
+        let found: Vec<String> = secrets(&HeaderMap::new(), Some("%6bey=a%2Bcanary&x=y")).collect();
+        assert_eq!(found, ["a%2Bcanary", "a+canary"]);
     }
 }

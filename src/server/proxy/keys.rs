@@ -5,7 +5,7 @@
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::headers::CREDENTIALS;
+use super::headers::{CREDENTIALS, parameters};
 use crate::provider::Target;
 use crate::server::app::{App, Caller};
 use crate::server::auth::{known, nobody};
@@ -24,8 +24,7 @@ pub(super) fn caller(
     headers: &mut HeaderMap,
     query: Option<&str>,
 ) -> Result<(Caller, Option<HeaderName>), Refusal> {
-    if query.is_some_and(|query| query.split('&').any(|pair| pair.split_once('=').is_some_and(|(_, key)| is_own(key))))
-    {
+    if query.is_some_and(|query| parameters(query).any(|(_, _, value)| is_own(&value))) {
         let message = "A key of this server does not stand in a URL: send it as the header `x-convo-key`.";
         return Err(Refusal::new(400, "key_in_url", message));
     }
@@ -70,7 +69,7 @@ pub(super) fn complete(
     place: Option<HeaderName>,
     target: Target,
 ) {
-    let in_query = query.is_some_and(|query| query.split('&').any(|pair| pair.starts_with("key=")));
+    let in_query = query.is_some_and(|query| parameters(query).any(|(_, name, _)| name == "key"));
     let (false, Some(key)) = (in_query || CREDENTIALS.iter().any(|name| headers.contains_key(*name)), upstream.key())
     else {
         return;

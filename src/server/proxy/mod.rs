@@ -122,7 +122,7 @@ async fn begin(
         let message = "this key has exceeded its requests per second";
         return Err(Refusal { retry_after: Some(seconds), ..Refusal::new(429, "rate_limit_exceeded", message) });
     }
-    path::check(&asked.uri, path)?;
+    path::check(&asked.method, &asked.uri, path)?;
     let found = name.map_or_else(|| app.upstreams.default(), |name| app.upstreams.find(name));
     let upstream = found.cloned().ok_or_else(|| {
         let message =

@@ -1,6 +1,6 @@
 //! Where a request is meant to go: an upstream, and a path of it. Both are judged and handed on as the bytes that came.
 
-use axum::http::Uri;
+use axum::http::{Method, Uri};
 
 use crate::server::refusal::Refusal;
 
@@ -15,7 +15,12 @@ pub(super) fn parts(path: &str) -> Option<(&str, &str)> {
 }
 
 /// Refuses what could leave the part of the upstream that its URL names, or be read in two ways.
-pub(super) fn check(uri: &Uri, path: &str) -> Result<(), Refusal> {
+///
+/// `TRACE` is refused, too: its answer repeats the request, with the key that it was given here.
+pub(super) fn check(method: &Method, uri: &Uri, path: &str) -> Result<(), Refusal> {
+    if *method == Method::TRACE {
+        return Err(Refusal::new(405, "method_not_allowed", "TRACE does not pass"));
+    }
     let invalid = |problem: &str| Err(Refusal::new(400, "invalid_path", format!("the path {problem}")));
     if uri.scheme().is_some() || uri.authority().is_some() {
         return Err(Refusal::new(400, "invalid_path", "the request names a host before its path"));
@@ -55,7 +60,7 @@ mod tests {
 
     #[test]
     fn no_path_leaves_its_upstream() {
-        let checked = |path: &str| check(&Uri::from_static("/"), path).is_ok();
+        let checked = |path: &str| check(&Method::GET, &Uri::from_static("/"), path).is_ok();
         for path in ["", "/", "/v1/x", "/v1/models/a:b", "/a..b/.c/d.", "/%20/%E2%82%AC", "/v1/x/", "/..."] {
             assert!(checked(path), "{path}");
         }
@@ -76,6 +81,7 @@ mod tests {
         ] {
             assert!(!checked(path), "{path}");
         }
-        assert!(check(&Uri::from_static("http://evil/proxy/a/x"), "/x").is_err());
+        assert!(check(&Method::GET, &Uri::from_static("http://evil/proxy/a/x"), "/x").is_err());
+        assert!(check(&Method::TRACE, &Uri::from_static("/"), "/x").is_err());
     }
 }
