@@ -47,16 +47,24 @@ pub(crate) struct Listening {
 /// File handles that the store needs for itself, beside those of connections: at least, and at most.
 const RESERVED: (usize, usize) = (192, 2_048);
 
+/// How many connections a server may have, from clients and to upstreams.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Connections {
+    pub(crate) clients: usize,
+    pub(crate) upstreams: usize,
+}
+
 /// How many connections a server may have: as many as it is set to, as far as there are file handles, of which the store has the
-/// other half.
-pub(crate) fn most_connections(set: usize) -> usize {
+/// other half. Where calls go on to upstreams, clients and upstreams share them: a call may outlast its client.
+pub(crate) fn most_connections(set: usize, has_upstreams: bool) -> Connections {
     // Only Linux has them here.
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let handles = limits
         .lines()
         .find_map(|line| line.strip_prefix("Max open files")?.split_whitespace().next()?.parse::<usize>().ok());
-    let Some(handles) = handles else { return set };
-    let left = handles.saturating_sub((handles / 2).clamp(RESERVED.0, RESERVED.1)).max(1);
+    let Some(handles) = handles else { return Connections { clients: set, upstreams: usize::MAX } };
+    let left = handles.saturating_sub((handles / 2).clamp(RESERVED.0, RESERVED.1));
+    let left = (if has_upstreams { left / 2 } else { left }).max(1);
     if left < set {
         tracing::warn!(
             handles,
@@ -64,7 +72,7 @@ pub(crate) fn most_connections(set: usize) -> usize {
             "fewer connections than limits.connections: there are too few file handles"
         );
     }
-    left.min(set)
+    Connections { clients: left.min(set), upstreams: left }
 }
 
 /// What TLS needs, from two files in PEM.

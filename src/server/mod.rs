@@ -125,17 +125,19 @@ impl std::fmt::Debug for Addresses {
     }
 }
 
-/// What settings name, read: keys, what TLS needs, and upstreams.
-fn prepared(config: &Config) -> Result<(Option<keys::Keys>, Option<TlsAcceptor>, Upstreams)> {
+/// What settings name, read: keys, what TLS needs, and upstreams; and how many connections clients may have.
+fn prepared(config: &Config) -> Result<(Option<keys::Keys>, Option<TlsAcceptor>, Upstreams, usize)> {
     config.check()?;
     let keys = config.auth.keys_file.as_deref().map(keys::Keys::open).transpose()?;
     let tls = match (&config.server.tls_certificate, &config.server.tls_key) {
         (Some(certificate), Some(key)) => Some(listen::tls(certificate, key)?),
         _ => None,
     };
-    let upstreams = Upstreams::open(&config.upstreams)?;
+    let set = config.limits.connections.min(Semaphore::MAX_PERMITS);
+    let connections = listen::most_connections(set, !config.upstreams.is_empty());
+    let upstreams = Upstreams::open(&config.upstreams, connections.upstreams)?;
     upstreams.check(config.server.listen)?;
-    Ok((keys, tls, upstreams))
+    Ok((keys, tls, upstreams, connections.clients))
 }
 
 impl Server {
@@ -152,7 +154,7 @@ impl Server {
     /// # Errors
     /// `InvalidInput` as [`Config::check`], and for keys and certificates that cannot be read; `Io` if an address is taken.
     pub fn bind(store: Store, config: Config) -> Result<Self> {
-        let (keys, tls, upstreams) = prepared(&config)?;
+        let (keys, tls, upstreams, connections) = prepared(&config)?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             // The store's calls, and a few reads of files.
             .max_blocking_threads(config.limits.store_threads + 8)
@@ -162,7 +164,6 @@ impl Server {
         let serving = config.server.clone();
         let document = openapi::document(ROUTES).to_string().into();
         let store = quota::limited(store, &config.limits);
-        let connections = listen::most_connections(config.limits.connections.min(Semaphore::MAX_PERMITS));
         let app = Arc::new(App::new(store, config, keys, upstreams, document));
         let main = Listening {
             listener: runtime.block_on(listen::bind(serving.listen))?,

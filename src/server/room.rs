@@ -80,7 +80,16 @@ pub(crate) struct Streams {
 pub(crate) struct Stream {
     streams: Arc<Streams>,
     key: String,
-    _room: OwnedSemaphorePermit,
+    /// What it takes of what there is.
+    held: Vec<OwnedSemaphorePermit>,
+}
+
+impl Stream {
+    /// With what its connection to an upstream takes.
+    pub(crate) fn with(mut self, connection: OwnedSemaphorePermit) -> Self {
+        self.held.push(connection);
+        self
+    }
 }
 
 impl Streams {
@@ -101,7 +110,7 @@ impl Streams {
             return Err(full());
         }
         *open += 1;
-        Ok(Stream { streams: Arc::clone(self), key: key.to_owned(), _room: room })
+        Ok(Stream { streams: Arc::clone(self), key: key.to_owned(), held: vec![room] })
     }
 }
 

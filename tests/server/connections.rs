@@ -1,8 +1,10 @@
 //! Connections: what clients that say nothing, or too little, take from others.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::process::{Command, Stdio};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
@@ -75,53 +77,115 @@ fn forms_that_do_not_arrive_stop_no_login() {
     drop(stalled);
 }
 
-/// The store has file handles of its own: connections take no more than the rest.
-#[test]
-fn a_store_has_its_file_handles() {
-    let dir = crate::common::tempdir().unwrap();
-    let store = format!("fjall:{}", dir.path().join("store").display());
-    let mut server = Command::new("sh")
-        .args(["-c", "ulimit -n 256 && exec \"$@\"", "sh", env!("CARGO_BIN_EXE_convo")])
-        .args(["--json", "--store", &store, "serve", "--listen", "127.0.0.1:0"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let listening: serde_json::Value = serde_json::from_str(&line).unwrap();
-    let address = listening["listening"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
-    let client = Client { address, key: None };
-    let ask = |stream: &mut TcpStream, head: &str, body: &str| {
+/// A server on fjall that may have 256 file handles, and a client of it.
+struct Few {
+    process: Child,
+    client: Client,
+    _dir: tempfile::TempDir,
+}
+
+impl Few {
+    fn start(args: &[&str]) -> Self {
+        let dir = crate::common::tempdir().unwrap();
+        let store = format!("fjall:{}", dir.path().join("store").display());
+        let mut process = Command::new("sh")
+            .args(["-c", "ulimit -n 256 && exec \"$@\"", "sh", env!("CARGO_BIN_EXE_convo")])
+            .args(["--json", "--store", &store, "serve", "--listen", "127.0.0.1:0"])
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let listening: serde_json::Value = serde_json::from_str(&line).unwrap();
+        let address = listening["listening"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
+        Self { process, client: Client { address, key: None }, _dir: dir }
+    }
+
+    fn ask(stream: &mut TcpStream, head: &str, body: &str) -> std::io::Result<crate::common::http::Answer> {
         stream.write_all(head.as_bytes())?;
         stream.write_all(body.as_bytes())?;
         read(&mut BufReader::new(stream.try_clone()?))
-    };
-    let livez = client.head("GET", "/livez", &[]);
-    let mut kept = client.connect().unwrap();
-    ask(&mut kept, &livez, "").unwrap().ok();
+    }
+
+    /// Writes more than fjall keeps in memory: it opens files.
+    fn write_much(&self, kept: &mut TcpStream) {
+        let text = "x".repeat(4 * 1024 * 1024);
+        let message = json!({ "role": "user", "chunks": [{ "type": "text", "text": text }] }).to_string();
+        let length = message.len().to_string();
+        let headers = [("content-type", "application/json"), ("content-length", &*length)];
+        let post = self.client.head("POST", "/api/v1/conversations/chat/messages", &headers);
+        for _ in 0..40 {
+            Self::ask(kept, &post, &message).unwrap().ok();
+        }
+    }
+}
+
+impl Drop for Few {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// The store has file handles of its own: connections take no more than the rest.
+#[test]
+fn a_store_has_its_file_handles() {
+    let server = Few::start(&[]);
+    let livez = server.client.head("GET", "/livez", &[]);
+    let mut kept = server.client.connect().unwrap();
+    Few::ask(&mut kept, &livez, "").unwrap().ok();
     // Connections that have asked once, and stay: as many as get an answer.
     let mut idle = Vec::new();
     loop {
-        let mut stream = client.connect().unwrap();
+        let mut stream = server.client.connect().unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
-        let is_served = ask(&mut stream, &livez, "").is_ok();
+        let is_served = Few::ask(&mut stream, &livez, "").is_ok();
         idle.push(stream);
         if !is_served {
             break;
         }
     }
-    // More than fjall keeps in memory: it opens files.
-    let text = "x".repeat(4 * 1024 * 1024);
-    let message = json!({ "role": "user", "chunks": [{ "type": "text", "text": text }] }).to_string();
-    let length = message.len().to_string();
+    server.write_much(&mut kept);
+}
+
+/// A call has a connection to its upstream also when its client has gone.
+#[test]
+fn calls_whose_clients_have_gone_leave_the_store_its_file_handles() {
+    let upstream = TcpListener::bind("127.0.0.1:0").unwrap();
+    let settings =
+        config(&format!("[[upstream]]\nname = \"up\"\nurl = \"http://{}\"\n", upstream.local_addr().unwrap()));
+    let reached = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&reached);
+    std::thread::spawn(move || {
+        let mut kept = Vec::new();
+        while let Ok((stream, _)) = upstream.accept() {
+            kept.push(stream);
+            counted.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    let server = Few::start(&["--config", &settings]);
+    let mut kept = server.client.connect().unwrap();
+    Few::ask(&mut kept, &server.client.head("GET", "/livez", &[]), "").unwrap().ok();
+    let body = json!({ "model": "m", "messages": [{ "role": "user", "content": "hi" }] }).to_string();
+    let length = body.len().to_string();
     let headers = [("content-type", "application/json"), ("content-length", &*length)];
-    let post = client.head("POST", "/api/v1/conversations/chat/messages", &headers);
-    for _ in 0..40 {
-        ask(&mut kept, &post, &message).unwrap().ok();
+    let head = server.client.head("POST", "/proxy/up/v1/chat/completions", &headers);
+    let refused = std::cell::Cell::new(0);
+    for _ in 0..250 {
+        let before = reached.load(Ordering::SeqCst);
+        let mut stream = server.client.connect().unwrap();
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(body.as_bytes()).unwrap();
+        stream.set_nonblocking(true).unwrap();
+        until("it is sent, or refused", || {
+            let is_refused = stream.peek(&mut [0; 12]).is_ok_and(|length| length > 0);
+            refused.set(refused.get() + usize::from(is_refused));
+            is_refused || reached.load(Ordering::SeqCst) > before
+        });
     }
-    drop(idle);
-    server.kill().unwrap();
-    server.wait().unwrap();
+    assert!(refused.get() > 0 && reached.load(Ordering::SeqCst) > 20, "{} refused", refused.get());
+    server.write_much(&mut kept);
 }

@@ -110,8 +110,9 @@ pub struct Bounds {
     /// fit waits for 5 seconds, and is refused with 503 then. Its earlier name is `bodies_bytes`.
     #[serde(alias = "bodies_bytes")]
     pub held_bytes: usize,
-    /// Connections at one time: 16,384; fewer if the process may have few file handles. When there are as many, the oldest on which
-    /// no request has come yet makes room, of the address that has most of them; otherwise more wait to be accepted.
+    /// Connections at one time: 16,384; fewer if the process may have few file handles, of which upstreams have half. When there
+    /// are as many, the oldest on which no request has come yet makes room, of the address that has most of them; otherwise more
+    /// wait to be accepted.
     pub connections: usize,
     /// Requests in progress, without followers and ingests, and without those whose body is still arriving: 1,024. More are refused
     /// with 503.

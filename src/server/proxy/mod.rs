@@ -156,7 +156,8 @@ async fn begin(
         spoken.unwrap_or(target)
     });
     let repaired = spoken.filter(|_| upstream.set.repair != Repair::Never);
-    let stream = app.streams.begin(&caller.key).inspect_err(|_| refused("streams"))?;
+    let connection = app.upstreams.begin().inspect_err(|_| refused("streams"))?;
+    let stream = app.streams.begin(&caller.key).inspect_err(|_| refused("streams"))?.with(connection);
     let owner = caller.owner.clone();
     let recorded = spoken.filter(|_| is_recorded).map(|target| Asked {
         id,

@@ -23,6 +23,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client, Error as SendError};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
@@ -40,8 +41,9 @@ pub use known::{KNOWN_UPSTREAMS, KnownUpstream};
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long a connection without requests is kept.
 const IDLE: Duration = Duration::from_secs(60);
-/// How many of them.
+/// How many of them, and the part of all that they may be.
 const IDLE_CONNECTIONS: usize = 64;
+const IDLE_PART: usize = 4;
 /// The most bytes of one read of an upstream, and of the head of its answer.
 const BUFFER: usize = 64 * 1024;
 /// What an upstream may send of one answer by HTTP/2 before it is read. The connection has room for all of them: who reads slowly
@@ -50,24 +52,37 @@ const WINDOW: u32 = 256 * 1024;
 const WINDOW_OF_CONNECTION: u32 = (1 << 31) - 1;
 
 /// The upstreams of the settings.
-#[derive(Debug, Default)]
-pub(crate) struct Upstreams(Vec<Arc<Upstream>>);
+#[derive(Debug)]
+pub(crate) struct Upstreams {
+    all: Vec<Arc<Upstream>>,
+    /// The calls that may still begin: each has a connection.
+    calls: Arc<Semaphore>,
+}
 
 impl Upstreams {
-    /// Those of the settings, with the keys that the environment holds.
-    pub(crate) fn open(set: &[config::Upstream]) -> Result<Self> {
+    /// Those of the settings, with the keys that the environment holds; with so many connections.
+    pub(crate) fn open(set: &[config::Upstream], connections: usize) -> Result<Self> {
         let mut roots = None;
-        let open = |upstream: &config::Upstream| Upstream::open(upstream, &mut roots).map(Arc::new);
-        set.iter().map(open).collect::<Result<_>>().map(Self)
+        let idle = (connections / IDLE_PART / set.len().max(1)).min(IDLE_CONNECTIONS);
+        let open = |upstream: &config::Upstream| Upstream::open(upstream, idle, &mut roots).map(Arc::new);
+        let all: Vec<_> = set.iter().map(open).collect::<Result<_>>()?;
+        let calls = connections.saturating_sub(idle.saturating_mul(all.len())).clamp(1, Semaphore::MAX_PERMITS);
+        Ok(Self { all, calls: Arc::new(Semaphore::new(calls)) })
+    }
+
+    /// Takes a connection for a call, as long as that lasts.
+    pub(crate) fn begin(&self) -> std::result::Result<OwnedSemaphorePermit, Refusal> {
+        let room = Arc::clone(&self.calls).try_acquire_owned();
+        room.map_err(|_| Refusal::busy("the server is at its limit of calls in progress; try again"))
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<&Arc<Upstream>> {
-        self.0.iter().find(|upstream| upstream.set.name == name)
+        self.all.iter().find(|upstream| upstream.set.name == name)
     }
 
     /// Fails if one of them is the server that listens here: a call would pass through it without end.
     pub(crate) fn check(&self, listen: SocketAddr) -> Result<()> {
-        let Some(own) = self.0.iter().find(|upstream| upstream.base.is_at(listen)) else { return Ok(()) };
+        let Some(own) = self.all.iter().find(|upstream| upstream.base.is_at(listen)) else { return Ok(()) };
         Err(Error::InvalidInput(format!(
             "upstream {}: {listen} is the address of this server itself: choose another address to listen on",
             own.set.name
@@ -76,7 +91,7 @@ impl Upstreams {
 
     /// Where what `/v1` does not serve itself goes.
     pub(crate) fn default(&self) -> Option<&Arc<Upstream>> {
-        self.0.iter().find(|upstream| upstream.set.default)
+        self.all.iter().find(|upstream| upstream.set.default)
     }
 }
 
@@ -150,7 +165,7 @@ impl Base {
 }
 
 impl Upstream {
-    fn open(set: &config::Upstream, roots: &mut Option<Arc<RootCertStore>>) -> Result<Self> {
+    fn open(set: &config::Upstream, idle: usize, roots: &mut Option<Arc<RootCertStore>>) -> Result<Self> {
         let name = &*set.name;
         let known = known(name);
         let url = set.url.as_deref().or(known.map(|known| known.url)).ok_or_else(|| {
@@ -172,7 +187,7 @@ impl Upstream {
             *roots = Some(Arc::new(store));
         }
         let roots = roots.clone().unwrap_or_else(|| Arc::new(RootCertStore::empty()));
-        let client = client(checked, roots).map_err(|problem| Error::InvalidInput(format!("TLS: {problem}")))?;
+        let client = client(checked, idle, roots).map_err(|problem| Error::InvalidInput(format!("TLS: {problem}")))?;
         Ok(Self { set: set.clone(), target, base, key: key.transpose()?, client })
     }
 
@@ -231,6 +246,7 @@ impl Upstream {
 
 fn client(
     checked: Checked,
+    idle: usize,
     roots: Arc<RootCertStore>,
 ) -> std::result::Result<Client<HttpsConnector<HttpConnector<Checked>>, Body>, tokio_rustls::rustls::Error> {
     let mut http = HttpConnector::new_with_resolver(checked);
@@ -249,7 +265,7 @@ fn client(
         .pool_timer(TokioTimer::new())
         .retry_canceled_requests(false)
         .pool_idle_timeout(IDLE)
-        .pool_max_idle_per_host(IDLE_CONNECTIONS)
+        .pool_max_idle_per_host(idle)
         .http1_max_buf_size(BUFFER)
         .http2_initial_stream_window_size(WINDOW)
         .http2_initial_connection_window_size(WINDOW_OF_CONNECTION);
@@ -262,7 +278,7 @@ mod tests {
 
     fn open(name: &str, url: Option<&str>) -> Result<Upstream> {
         let set = config::Upstream { url: url.map(str::to_owned), ..config::Upstream::new(name) };
-        Upstream::open(&set, &mut None)
+        Upstream::open(&set, IDLE_CONNECTIONS, &mut None)
     }
 
     #[test]
