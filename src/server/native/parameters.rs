@@ -93,13 +93,20 @@ pub(in crate::server) enum Judged {
 
 /// Takes what a request takes that is judged, before it is parsed: by the values in it, which are written with few bytes.
 pub(in crate::server) fn judged(call: &Call, request: &[u8], judged: Judged) -> Result<(), Refusal> {
-    // Measured, of messages that are empty objects, arrays or numbers: 373, 2,517 and 2,519 bytes.
-    let each = match judged {
-        Judged::Checked => 512,
-        Judged::Repaired => 3_072,
-        Judged::Shown => 4_096,
-    };
-    Ok(call.room.reach(body::values(request).saturating_mul(each))?)
+    Ok(call.room.reach(judged.weight(request))?)
+}
+
+impl Judged {
+    /// Bytes that are held while a request is judged.
+    pub(in crate::server) fn weight(self, request: &[u8]) -> usize {
+        // Measured, of messages that are empty objects, arrays or numbers: 373, 2,517 and 2,519 bytes.
+        let each = match self {
+            Self::Checked => 512,
+            Self::Repaired => 3_072,
+            Self::Shown => 4_096,
+        };
+        body::values(request).saturating_mul(each)
+    }
 }
 
 /// A tool, as a body declares it.

@@ -6,9 +6,14 @@ use bytes::Bytes;
 use crate::history::ReportLine;
 use crate::provider::{PromptOptions, Target, check, repair};
 use crate::server::app::App;
+use crate::server::ledger::Room;
+use crate::server::native::parameters::Judged;
 
 /// How many lines a report has.
 const REPORT: HeaderName = HeaderName::from_static("x-convo-report");
+
+/// A byte of a request that is repaired: it is read, said anew, and compared.
+const REPAIRED: usize = 4;
 
 /// A request that was repaired.
 #[derive(Debug)]
@@ -18,9 +23,12 @@ pub(super) struct Repaired {
 }
 
 impl Repaired {
-    /// Repairs a request. `None`: it breaks no rule for which it would be refused, or cannot be read or repaired.
-    pub(super) async fn of(app: &App, target: Target, body: Bytes) -> Option<Self> {
+    /// Repairs a request. `None`: it breaks no rule for which it would be refused, or cannot be read or repaired, or there is no
+    /// room for what that takes.
+    pub(super) async fn of(app: &App, room: Room, target: Target, body: Bytes) -> Option<Self> {
+        room.wait(Judged::Repaired.weight(&body).saturating_add(body.len().saturating_mul(REPAIRED))).await.ok()?;
         let repaired = app.pool.run(move || {
+            let _held = room;
             let Ok(text) = std::str::from_utf8(&body) else { return Ok(None) };
             let is_refused = check(target, text).is_ok_and(|found| found.iter().any(|line| line.level.is_refused()));
             if !is_refused {

@@ -215,7 +215,11 @@ impl Sending {
 
     async fn repair(&mut self) -> bool {
         let (Some(target), Some(said)) = (self.repaired, self.said.take()) else { return false };
-        let Some(Repaired { body, report }) = Repaired::of(&self.passing.app, target, said).await else { return false };
+        let Some(Repaired { body, report }) =
+            Repaired::of(&self.passing.app, self.passing.app.ledger.room(&self.passing.owner), target, said).await
+        else {
+            return false;
+        };
         self.headers = Repaired::headers(&self.headers);
         self.body = body.into();
         self.report = Some(report);

@@ -1,10 +1,12 @@
 //! What is recorded of the calls that pass: a server, an upstream whose answers a test writes, and clients.
 //!
 //! - `answers`: what a model says, as each wire says it. `said`: what a request, or a stored conversation, says, for comparing.
-//! - `calls`: one call, however it ends. `traffic`: the requests of real programs, in their order. `requirements`: the points of what makes a conversation.
+//! - `calls`: one call, however it ends. `misuse`: what clients and upstreams should not do.
+//! - `traffic`: the requests of real programs, in their order. `requirements`: the points of what makes a conversation.
 
 mod answers;
 mod calls;
+mod misuse;
 mod requirements;
 mod said;
 mod traffic;

@@ -18,11 +18,22 @@ use super::voice::{Place, Voice};
 use crate::model::{Body, Chunk, ConversationId, FinishReason, Json, Name, Role};
 use crate::provider::{Decoder, Event, Target, parse};
 use crate::server::app::App;
+use crate::server::body::values;
+use crate::server::ledger::Room;
 use crate::server::lines::RECORDED;
+use crate::server::metered::metered;
 use crate::server::proxy::exchange::{Asked, Captured, Ended};
 use crate::server::refusal::Refusal;
 use crate::server::upstream::Coding;
+use crate::store::Store;
 
+/// A value of a request, and a byte of it, as it is parsed, compared and stored: a value is written with two bytes.
+const VALUE: usize = 1_024;
+const PARSED: usize = 4;
+/// A byte of an answer that waits for the rest of its event; and one that is taken: as it came, as JSON, as what that says, and
+/// as a record.
+const WAITING: usize = 2;
+const TAKEN: usize = 6;
 /// The most bytes of an error's body that are read.
 const ERROR_BYTES: usize = 64 * 1024;
 /// The most bytes of an error's words that are kept in the book.
@@ -43,6 +54,10 @@ pub(super) enum Placing {
 #[derive(Debug)]
 pub(super) struct Call {
     app: Arc<App>,
+    /// What it reads of the store, and what of its answer waits to be stored.
+    pub(super) room: Arc<Room>,
+    /// The store, whose reads count as what this call holds.
+    store: Store,
     asked: Asked,
     begun: Instant,
     placed: Option<Placed>,
@@ -59,6 +74,8 @@ pub(super) struct Call {
     error: Vec<u8>,
     no_answer: Option<String>,
     has_left: bool,
+    /// There was no room for what came: nothing after it is stored.
+    pub(super) is_full: bool,
     /// What a repair changed of the request.
     report: Vec<String>,
 }
@@ -72,8 +89,11 @@ struct Head {
 
 impl Call {
     pub(super) fn new(app: &Arc<App>, asked: Asked) -> Self {
+        let room = Arc::new(app.ledger.room(&asked.caller.owner));
         Self {
             app: Arc::clone(app),
+            store: metered(&app.store, &room),
+            room,
             begun: Instant::now(),
             placed: None,
             choices: 1,
@@ -85,6 +105,7 @@ impl Call {
             error: Vec::new(),
             no_answer: None,
             has_left: false,
+            is_full: false,
             report: Vec::new(),
             asked,
         }
@@ -95,15 +116,45 @@ impl Call {
         self.placed.as_ref().map(|placed| placed.entry.conversation)
     }
 
+    pub(super) fn owner(&self) -> &str {
+        &self.asked.caller.owner
+    }
+
     fn exchange(&self) -> Uuid {
         self.asked.id
+    }
+
+    /// Bytes that its request takes while it is parsed.
+    pub(super) fn parsing(&self) -> usize {
+        let Captured::Whole(body) = &self.asked.body else { return 0 };
+        values(body).saturating_mul(VALUE).saturating_add(body.len().saturating_mul(PARSED))
+    }
+
+    /// Its request is not read: there is no room for what that takes.
+    pub(super) fn leave_unread(&mut self) {
+        self.asked.body = Captured::TooLarge;
+    }
+
+    fn pending(&self) -> usize {
+        self.voices.iter().map(Voice::pending).sum()
+    }
+
+    /// What it holds while it takes so many bytes of the answer. Each choice has them.
+    pub(super) fn taking(&self, bytes: usize) -> usize {
+        bytes.saturating_mul(self.voices.len()).saturating_add(self.pending()).saturating_mul(TAKEN)
+    }
+
+    /// What it holds until more comes.
+    pub(super) fn waiting(&self) -> usize {
+        self.pending().saturating_mul(WAITING)
     }
 
     /// Finds the place of the request, and stores what of it is not stored.
     pub(super) fn place(&mut self, may_wait: bool) -> Result<Placing, Refusal> {
         let app = Arc::clone(&self.app);
         let owner = self.asked.caller.owner.clone();
-        let book = Book::open(&app.store, &app.exchanges, &owner)?;
+        let store = self.store.clone();
+        let book = Book::open(&store, &app.exchanges, &owner)?;
         let body = match &self.asked.body {
             Captured::Whole(body) => body.clone(),
             Captured::TooLarge => return self.leave_out(&book, State::TooLarge, None),
@@ -135,6 +186,7 @@ impl Call {
             skips,
             may_wait,
             exchanges: &app.exchanges,
+            room: &self.room,
         };
         let found = {
             // Two requests of one scope do not look at the same time.
@@ -142,6 +194,8 @@ impl Call {
             request.place()?
         };
         let Found::Placed(placed) = found else { return Ok(Placing::Wait) };
+        // It is stored: nobody has to hold it as long as the answer takes.
+        self.asked.body = Captured::Cut;
         let wanted =
             ["/n", "/generationConfig/candidateCount"].iter().find_map(|at| request_value.pointer(at)?.as_u64());
         self.choices = wanted.unwrap_or(1).clamp(1, CHOICES);
@@ -235,16 +289,26 @@ impl Call {
         self.voices.iter_mut().for_each(Voice::drop_rest);
     }
 
+    /// There is no room for what comes: what is whole until now is stored.
+    pub(super) const fn stop_taking(&mut self) {
+        self.is_full = true;
+    }
+
     /// Takes a piece of the answer.
     pub(super) fn take(&mut self, piece: &[u8]) -> Result<(), Refusal> {
-        if self.unrecorded.is_some() {
+        if self.unrecorded.is_some() || self.is_full {
             return Ok(());
         }
-        let Ok(piece) = self.coding.decode(piece) else {
+        let Ok(piece) = self.coding.decode(piece, &self.room) else {
             self.unrecorded = Some(State::Unreadable);
             self.voices.iter_mut().for_each(Voice::drop_rest);
             return Ok(());
         };
+        // It may be much more than it was.
+        if self.room.reach(self.taking(piece.len())).is_err() {
+            self.stop_taking();
+            return Ok(());
+        }
         if self.voices.is_empty() {
             let left = ERROR_BYTES.saturating_sub(self.error.len());
             self.error.extend_from_slice(piece.get(..left.min(piece.len())).unwrap_or_default());
@@ -263,7 +327,7 @@ impl Call {
             let of_choice = || book::json(&serde_json::json!({ "exchange": self.exchange(), "choice": choice })).ok();
             let mut of_request = || Some((FIELD, if choice == 0 { about.take() } else { of_choice() }?));
             let mut place = Place {
-                store: &self.app.store,
+                store: &self.store,
                 name: name.clone(),
                 secrets: &self.asked.secrets,
                 about: &mut of_request,
@@ -281,7 +345,7 @@ impl Call {
     }
 
     fn note_choice(&self, placed: &Placed, id: Uuid) -> Result<(), Refusal> {
-        let book = Book::open(&self.app.store, &self.app.exchanges, &self.asked.caller.owner)?;
+        let book = Book::open(&self.store, &self.app.exchanges, &self.asked.caller.owner)?;
         let entry = Entry { exchange: id, ..placed.entry.clone() };
         Ok(book.write(&placed.asked, &entry, false)?)
     }
@@ -354,7 +418,7 @@ impl Call {
     }
 
     fn note(&self, state: State) -> Result<(), Refusal> {
-        let book = Book::open(&self.app.store, &self.app.exchanges, &self.asked.caller.owner)?;
+        let book = Book::open(&self.store, &self.app.exchanges, &self.asked.caller.owner)?;
         let first = self.voices.first();
         let end = End {
             state,

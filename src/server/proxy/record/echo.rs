@@ -1,6 +1,7 @@
 //! Whether a request's run of the model's messages is the echo of a recorded answer, and what of that the client kept.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use super::meaning::{self, Meaning};
 use crate::model::{Body, Chunk, Role};
@@ -54,15 +55,23 @@ pub(super) fn compare(
 }
 
 /// A run's chunks, with those that it names by their ids in the place of their ids.
+///
+/// A recorded chunk comes once: who names one again names nothing.
 fn expand<'a>(echoed: &[&'a Chunk], recorded: &[&'a Chunk]) -> Said<'a> {
+    let mut known: HashMap<&str, Said<'a>> = HashMap::new();
+    for chunk in recorded {
+        if let Some(id) = chunk.id.as_deref() {
+            known.entry(id).or_default().push(chunk);
+        }
+    }
     let mut expanded = Vec::with_capacity(echoed.len());
     for chunk in echoed {
-        let before = expanded.len();
-        if let Some(Meaning::Reference(id)) = meaning::of(chunk) {
-            expanded.extend(recorded.iter().filter(|known| known.id.as_deref() == Some(&id)));
-        }
-        if expanded.len() == before {
-            expanded.push(*chunk);
+        match meaning::of(chunk) {
+            Some(Meaning::Reference(id)) => match known.remove(id.as_str()) {
+                Some(chunks) => expanded.extend(chunks),
+                None => expanded.push(*chunk),
+            },
+            _ => expanded.push(*chunk),
         }
     }
     expanded
@@ -302,6 +311,17 @@ mod tests {
         for (answer, echoed) in other {
             assert_eq!(of(answer, echoed, false, false), None, "{answer:?} {echoed:?}");
         }
+    }
+
+    /// A request of many references is not as much as all that they name.
+    #[test]
+    fn what_is_named_again_and_again_comes_once() {
+        let item = |id: &str| Chunk { id: Some(id.to_owned()), ..text("x") };
+        let json = crate::model::Json::new(r#"{"type":"item_reference","id":"msg_1"}"#).unwrap();
+        let reference = Chunk::from(Body::Opaque { provider: "p".into(), kind: "item_reference".into(), json });
+        let recorded = [item("msg_1"), item("msg_1"), item("msg_2")];
+        let recorded: Said<'_> = recorded.iter().collect();
+        assert_eq!(expand(&[&reference, &reference], &recorded), [recorded[0], recorded[1], &reference]);
     }
 
     #[test]

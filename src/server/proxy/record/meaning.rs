@@ -13,7 +13,7 @@ use sha2::Sha256;
 use crate::model::{Body, Chunk, Output, PartBody, Role};
 
 /// What a chunk means.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Meaning<'a> {
     Text(Cow<'a, str>),
     Call {

@@ -45,6 +45,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
 /// The most pieces that are stored at one time.
 const AT_ONCE: usize = 256;
+/// What a piece takes while it waits, beside its bytes.
+const PIECE: usize = 256;
 
 /// A call that is being recorded.
 #[derive(Debug)]
@@ -88,9 +90,10 @@ impl Recording {
             if self.queue.is_behind.load(Ordering::Acquire) {
                 return;
             }
-            let waiting = self.queue.bytes.fetch_add(piece.len(), Ordering::AcqRel) + piece.len();
+            let held = piece.len() + PIECE;
+            let waiting = self.queue.bytes.fetch_add(held, Ordering::AcqRel) + held;
             if self.queue.room.reach(waiting).is_err() {
-                self.queue.bytes.fetch_sub(piece.len(), Ordering::AcqRel);
+                self.queue.bytes.fetch_sub(held, Ordering::AcqRel);
                 self.queue.is_behind.store(true, Ordering::Release);
                 return;
             }
@@ -208,15 +211,24 @@ impl Following {
     }
 
     async fn take(&self, mut call: Call, pieces: Vec<Bytes>, failed: &impl Fn(&Refusal)) -> Result<Call, Refusal> {
-        let length = pieces.iter().map(Bytes::len).sum();
+        let length: usize = pieces.iter().map(Bytes::len).sum();
+        let held = length + pieces.len() * PIECE;
+        let room = Arc::clone(&call.room);
+        if room.wait(call.taking(length)).await.is_err() {
+            call.stop_taking();
+        }
         let taken = self.app.pool.run(move || {
             let result = pieces.iter().try_for_each(|piece| call.take(piece));
             Ok((call, result))
         });
         let taken = taken.await;
-        let waiting = self.queue.bytes.fetch_sub(length, Ordering::AcqRel).saturating_sub(length);
+        let waiting = self.queue.bytes.fetch_sub(held, Ordering::AcqRel).saturating_sub(held);
         self.queue.room.keep(waiting);
         let (mut call, result) = taken?;
+        room.keep(call.waiting());
+        if call.is_full {
+            self.queue.is_behind.store(true, Ordering::Release);
+        }
         if let Err(refusal) = result {
             failed(&refusal);
             call.store_failed();
@@ -229,19 +241,41 @@ impl Following {
 async fn placed(app: &Arc<App>, asked: Asked) -> Result<Call, Refusal> {
     let end = Instant::now() + PATIENCE;
     let mut call = Call::new(app, asked);
+    let room = Arc::clone(&call.room);
+    // What it takes is known before it is parsed.
+    let _parsed = match call.parsing() {
+        0 => None,
+        wanted => {
+            let parsed = app.ledger.room(call.owner());
+            if parsed.wait(wanted).await.is_err() {
+                call.leave_unread();
+            }
+            Some(parsed)
+        }
+    };
     loop {
         let may_wait = Instant::now() < end;
         let (back, placing) = app
             .pool
             .run(move || {
-                let placing = call.place(may_wait)?;
+                let placing = call.place(may_wait);
                 Ok((call, placing))
             })
             .await?;
         call = back;
-        match placing {
-            Placing::Done => return Ok(call),
-            Placing::Wait => sleep(LOOK).await,
+        match (placing, room.take_wanted()) {
+            (Ok(Placing::Done), _) => {
+                room.keep(0);
+                return Ok(call);
+            }
+            (Ok(Placing::Wait), _) => sleep(LOOK).await,
+            // It is looked for again, once there is room for what that reads. Who waits holds nothing that another one waits for.
+            (Err(_), Some(wanted)) if may_wait => {
+                room.keep(0);
+                let more = wanted.saturating_mul(2).min(app.ledger.share() / 2);
+                let _ = room.wait(wanted.max(more)).await;
+            }
+            (Err(refusal), _) => return Err(refusal),
         }
     }
 }

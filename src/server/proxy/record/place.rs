@@ -18,10 +18,14 @@ use super::scope::{Elsewhere, Scope};
 use super::turns::{Part, Run, Turns};
 use crate::error::{Error, Result};
 use crate::history::{MessageState, StoredMessage};
+use crate::log::limits::message_bytes;
 use crate::log::reading;
 use crate::model::{Body, Chunk, ConversationId, Message, Name, Role};
 use crate::server::exchanges::Exchanges;
+use crate::server::ledger::Room;
 
+/// A byte of an answer that is compared: as it is stored, as a message, and as what that means.
+const HELD: usize = 4;
 /// An answer of so many bytes is no other's by chance.
 const EVIDENCE: usize = 64;
 
@@ -43,6 +47,8 @@ pub(super) struct Request<'a> {
     /// Whether it may still wait for answers that are being stored.
     pub(super) may_wait: bool,
     pub(super) exchanges: &'a Exchanges,
+    /// What is held of the store counts there.
+    pub(super) room: &'a Room,
 }
 
 impl<'a> Request<'a> {
@@ -149,11 +155,18 @@ impl<'a> Request<'a> {
 
     /// The calls under a digest that may count, as they are now.
     fn recorded(&self, digest: &Digest, counts: impl Fn(&Entry) -> bool) -> Result<Vec<Recorded>> {
-        let mut found = Vec::new();
+        let (mut found, mut held) = (Vec::new(), 0_usize);
         for entry in self.book.asked(digest)? {
             if counts(&entry)
                 && let Some(recorded) = self.read(entry)?
             {
+                let answer = recorded.answer.as_ref().map_or(0, |answer| message_bytes(&answer.stored.message));
+                held = held.saturating_add(answer.saturating_mul(HELD));
+                match self.room.reach(held) {
+                    // The newest come first.
+                    Err(Error::LimitExceeded { .. }) => break,
+                    reached => reached?,
+                }
                 found.push(recorded);
             }
         }
@@ -429,7 +442,9 @@ impl<'a> Request<'a> {
         let Some(view) = self.book.store.log().view(&name)? else { return Ok(None) };
         let messages = match self.book.store.load_raw(&name) {
             Ok(messages) => messages,
-            Err(Error::NotFound { .. } | Error::Corrupt { .. }) => return Ok(None),
+            // One that is too large to be compared is not compared.
+            Err(Error::NotFound { .. } | Error::Corrupt { .. } | Error::LimitExceeded { .. }) => return Ok(None),
+            Err(Error::Busy(_)) if !self.may_wait => return Ok(None),
             Err(error) => return Err(error),
         };
         let mut runs = self.turns.runs.iter();
@@ -492,6 +507,8 @@ impl<'a> Request<'a> {
 
     fn new_conversation(&self) -> Plan<'a> {
         let wanted = self.scope.wanted.as_deref().map(|wanted| Name::from(wanted).with_owner(self.book.owner));
+        // Who could make a conversation of any id could take that of another owner's key.
+        let wanted = wanted.filter(|name| name.key().is_some());
         let is_free = |name: &Name| matches!(self.book.store.log().view(name), Ok(None));
         let id = || Name::from(ConversationId::new()).with_owner(self.book.owner);
         Plan {

@@ -8,7 +8,7 @@ use super::place::Request;
 use super::scope::{Elsewhere, Kind};
 use crate::error::{Error, Result};
 use crate::log::reading;
-use crate::log::{AppendOptions, ExpectedHead, NewConversation};
+use crate::log::{AppendOptions, ExpectedHead, Limits, NewConversation};
 use crate::model::{ConversationId, Json, Message, Name, StartedBy};
 
 /// The field of a message's metadata that says what the proxy knows of it.
@@ -126,9 +126,9 @@ impl<'a> Request<'a> {
     /// The tags of a conversation that begins here.
     fn tags(&self, derived: Option<ConversationId>) -> Result<Vec<String>> {
         let mut tags = Vec::new();
-        if let Some(session) = &self.scope.session {
-            tags.push(format!("session:{session}"));
-        }
+        // What is no tag is still a session: one that a body names may have any length.
+        let tag = self.scope.session.as_ref().map(|session| format!("session:{session}"));
+        tags.extend(tag.filter(|tag| tag.len() <= Limits::NAME_BYTES));
         if let Some(branch) = &self.scope.branch {
             tags.push(format!("branch:{branch}"));
         }

@@ -1,5 +1,7 @@
 //! A request taken apart: the runs of the model's messages, each with the digest of all before it.
 
+use std::collections::{HashMap, HashSet, VecDeque};
+
 use super::meaning::{self, Digest, Key, Meaning, Running};
 use crate::model::{Body, Chunk, Message, Role};
 
@@ -118,31 +120,25 @@ fn chunks(messages: &[Message]) -> impl Iterator<Item = (Role, &Chunk)> {
 /// Takes what is given to the model between two runs. Results come first, in the order of their calls: clients send them as tools
 /// end. Gives the places within it, if it is the end of the request.
 fn say_given(running: &mut Running, messages: &[Message], calls: &[Message], first: usize, is_last: bool) -> Vec<Part> {
-    let called: Vec<(&str, &str)> = chunks(calls).filter_map(|(_, chunk)| call(chunk)).collect();
-    let mut taken = vec![false; called.len()];
-    let mut results: Vec<(Option<usize>, Meaning<'_>)> = Vec::new();
-    for (_, chunk) in chunks(messages) {
-        let Some(result @ Meaning::Result { id, name, .. }) = meaning::of(chunk) else { continue };
-        let mut free = called.iter().enumerate().filter(|(at, _)| !taken.get(*at).copied().unwrap_or(true));
+    let mut open = Open::of(chunks(calls).filter_map(|(_, chunk)| call(chunk)));
+    let given: Vec<Meaning<'_>> = chunks(messages).filter_map(|(_, chunk)| meaning::of(chunk)).collect();
+    let (mut results, mut known) = (Vec::new(), HashSet::new());
+    for result in &given {
+        let Meaning::Result { id, name, .. } = result else { continue };
         // Some clients send one twice after they were started again.
-        let is_again = |(at, before): &(Option<usize>, Meaning<'_>)| {
-            at.is_some_and(|at| called.get(at).is_some_and(|(call, _)| *call == id)) && *before == result
-        };
-        if !id.is_empty() && results.iter().any(is_again) {
+        if known.contains(result) {
             continue;
         }
-        let by_id = free.clone().find(|(_, (call, _))| !id.is_empty() && *call == id);
-        let found = by_id.or_else(|| free.find(|(_, (_, call))| name.is_some_and(|name| *call == name)));
-        let position = found.map(|(at, _)| at);
-        if let Some(taken) = position.and_then(|at| taken.get_mut(at)) {
-            *taken = true;
+        let position = open.take(id, *name);
+        if !id.is_empty() && position.is_some_and(|at| open.id(at) == Some(id)) {
+            known.insert(result);
         }
         results.push((position, result));
     }
     results.sort_by_key(|(position, _)| position.unwrap_or(usize::MAX));
     let has_results = !results.is_empty();
     for (position, result) in results {
-        running.say(Role::User, &result, position);
+        running.say(Role::User, result, position);
     }
     let mut parts = Vec::new();
     if has_results && is_last {
@@ -169,6 +165,50 @@ fn say_given(running: &mut Running, messages: &[Message], calls: &[Message], fir
     let early = parts.len().saturating_sub(PARTS);
     parts.drain(..early);
     parts
+}
+
+/// Calls that no result has answered yet.
+struct Open<'a> {
+    calls: Vec<(&'a str, &'a str)>,
+    /// Their positions, by id and by name, in order; with some that were answered.
+    by_id: HashMap<&'a str, VecDeque<usize>>,
+    by_name: HashMap<&'a str, VecDeque<usize>>,
+    taken: Vec<bool>,
+}
+
+impl<'a> Open<'a> {
+    /// Of the ids and names of calls.
+    fn of(calls: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
+        let calls: Vec<_> = calls.collect();
+        let (mut by_id, mut by_name) = (HashMap::new(), HashMap::new());
+        for (at, (id, name)) in calls.iter().enumerate() {
+            if !id.is_empty() {
+                by_id.entry(*id).or_insert_with(VecDeque::new).push_back(at);
+            }
+            by_name.entry(*name).or_insert_with(VecDeque::new).push_back(at);
+        }
+        Self { taken: vec![false; calls.len()], calls, by_id, by_name }
+    }
+
+    fn id(&self, at: usize) -> Option<&'a str> {
+        self.calls.get(at).map(|(id, _)| *id)
+    }
+
+    /// The first one of an id, else of a name.
+    fn take(&mut self, id: &str, name: Option<&str>) -> Option<usize> {
+        let Self { by_id, by_name, taken, .. } = self;
+        let mut first = |positions: Option<&mut VecDeque<usize>>| {
+            let positions = positions?;
+            while let Some(at) = positions.pop_front() {
+                if let Some(taken) = taken.get_mut(at).filter(|taken| !**taken) {
+                    *taken = true;
+                    return Some(at);
+                }
+            }
+            None
+        };
+        first(by_id.get_mut(id)).or_else(|| first(name.and_then(|name| by_name.get_mut(name))))
+    }
 }
 
 fn is_result(chunk: &Chunk) -> bool {

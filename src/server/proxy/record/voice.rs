@@ -78,6 +78,11 @@ impl Voice {
         self.store(events, place)
     }
 
+    /// Bytes that wait for the rest of their event.
+    pub(super) fn pending(&self) -> usize {
+        self.decoder.as_ref().map_or(0, Decoder::pending)
+    }
+
     /// Nothing more is stored.
     pub(super) fn drop_rest(&mut self) {
         self.decoder = None;

@@ -1,0 +1,287 @@
+//! What clients and upstreams do that they should not: whatever that is, others go on as before.
+
+use std::io::Write as _;
+use std::time::{Duration, Instant};
+
+use conversation_store::model::Name;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
+
+use super::answers::Wire;
+use super::{Recorder, Reply, passed};
+use crate::common::http::Client;
+
+const MIB: u64 = 1024 * 1024;
+const CHAT: &str = "/v1/chat/completions";
+/// What a process takes beside what is counted: the store, threads, what the allocator keeps.
+const BESIDE: u64 = 192 * MIB;
+
+/// A server whose requests may make it hold so many MiB.
+fn bounded(held: u64, more: &str) -> Recorder {
+    Recorder::with("memory:", &format!("{more}\n[limits]\nheld_bytes = {}\n", held * MIB), &[])
+}
+
+fn user(text: &str) -> Value {
+    json!({ "role": "user", "content": text })
+}
+
+fn model(text: &str) -> Value {
+    json!({ "role": "assistant", "content": text })
+}
+
+fn request(list: &Value) -> Value {
+    json!({ "model": "m", "stream": true, "messages": list })
+}
+
+fn yes(number: usize) -> Reply {
+    Reply::of_events(&Wire::Chat.events(&Wire::Chat.text("yes", number), number))
+}
+
+/// Makes a call of an owner: what has become of it.
+fn call(recorder: &Recorder, client: &Client, headers: &[(&str, &str)], body: &Value, reply: Reply) -> Value {
+    let mut open = recorder.begin(client, CHAT, headers, body.to_string().as_bytes(), reply);
+    let is_whole = open.end();
+    recorder.settled_of(client, &passed(open, is_whole).exchange)
+}
+
+fn held(client: &Client) -> u64 {
+    let metrics = client.get("/metrics").text();
+    metrics.lines().find_map(|line| line.strip_prefix("convo_held_bytes ")?.parse().ok()).unwrap()
+}
+
+fn until(what: &str, is: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The id of a key can be computed by anybody who knows it and its owner.
+#[test]
+fn no_client_takes_the_id_of_another_owners_key() {
+    let recorder = Recorder::with("memory:", "", &["ada", "grace"]);
+    let [ada, grace] = &recorder.clients[..] else { panic!() };
+    let of_grace = Name::from("chat").with_owner("grace").id();
+    let book_of_grace = Name::from("owner grace").with_owner("convo:proxy").id();
+    let hi = request(&json!([user("hi")]));
+    for (number, id) in [of_grace, book_of_grace].into_iter().enumerate() {
+        let wanted = id.to_string();
+        let settled = call(&recorder, ada, &[("x-convo-conversation", &wanted)], &hi, yes(number));
+        assert_eq!(settled["state"], "complete");
+        assert_ne!(settled["conversation"], json!(wanted));
+        assert_eq!(ada.get(&format!("/api/v1/conversations/{wanted}")).status, 404);
+    }
+    let message = json!({ "role": "user", "chunks": [{ "type": "text", "text": "hi" }] });
+    grace.post("/api/v1/conversations/chat/messages", &message).ok();
+    let settled = call(&recorder, grace, &[], &hi, yes(3));
+    assert_eq!(settled["state"], "complete");
+    // An id that is taken is told from one that is not by nothing.
+    let taken = settled["conversation"].as_str().unwrap();
+    let settled = call(&recorder, ada, &[("x-convo-conversation", taken)], &hi, yes(4));
+    assert_eq!((&settled["state"], &settled["how"]), (&json!("complete"), &json!("new")));
+}
+
+#[test]
+fn a_session_has_a_name_of_any_length() {
+    let recorder = Recorder::open();
+    for length in [10, 600, 5_000] {
+        let mut body = json!({ "model": "m", "input": [user("hi")], "conversation": "c".repeat(length) });
+        for number in 0..2 {
+            let reply = Reply::of_events(&Wire::Responses.events(&Wire::Responses.text("yes", number), number));
+            let asked = recorder.ask("/v1/responses", &[], &body, reply);
+            let settled = recorder.settled(&asked.exchange);
+            let how = if number == 0 { "new" } else { "continued" };
+            assert_eq!((&settled["state"], &settled["how"]), (&json!("complete"), &json!(how)), "{length}");
+            body["input"] = json!([user("on")]);
+        }
+    }
+}
+
+/// A value is written with two bytes, and takes hundreds.
+#[test]
+fn requests_of_very_many_values_are_neither_parsed_nor_repaired() {
+    let many = format!("{{\"messages\":[{}]}}", vec!["{}"; 1_000_000].join(","));
+    for repair in ["never", "refused", "always"] {
+        let recorder = bounded(192, &format!("repair = \"{repair}\"\n"));
+        let reply =
+            if repair == "refused" { Reply::error(400, &json!({ "error": { "message": "no" } })) } else { yes(0) };
+        let mut state = Value::Null;
+        let grown = recorder.running.growth(|| {
+            let mut open = recorder.begin(recorder.client(), CHAT, &[], many.as_bytes(), reply);
+            let is_whole = open.end();
+            state = recorder.settled(&passed(open, is_whole).exchange)["state"].clone();
+        });
+        println!("{repair}: {} MiB", grown / MIB);
+        assert_eq!(state, "too_large", "{repair}");
+        assert!(grown < BESIDE, "{repair}: {} MiB", grown / MIB);
+        assert_eq!(recorder.asked().1.len(), many.len());
+        let settled = call(&recorder, recorder.client(), &[], &request(&json!([user("hi")])), yes(1));
+        assert_eq!(settled["state"], "complete");
+        until("nothing is held", || held(recorder.client()) == 0);
+    }
+}
+
+/// Results are compared with the calls that they answer, and not each with all.
+#[test]
+fn many_results_take_no_more_time_than_their_number() {
+    let recorder = Recorder::open();
+    let took = |count: usize, is_of_one_id: bool| {
+        let id = |at: usize| if is_of_one_id { "same".to_owned() } else { format!("call {at}") };
+        let called = |at| json!({ "id": id(at), "type": "function", "function": { "name": "f", "arguments": "{}" } });
+        let calls: Vec<Value> = (0..count).map(called).collect();
+        let mut list = vec![user("hi"), json!({ "role": "assistant", "content": null, "tool_calls": calls })];
+        // The last one comes first: each is the last of those that are looked at.
+        list.extend(
+            (0..count).rev().map(|at| json!({ "role": "tool", "tool_call_id": id(at), "content": format!("{at}") })),
+        );
+        let begun = Instant::now();
+        let settled = call(&recorder, recorder.client(), &[], &request(&json!(list)), yes(count));
+        assert_eq!(settled["state"], "complete");
+        begun.elapsed()
+    };
+    for is_of_one_id in [false, true] {
+        took(100, is_of_one_id);
+        let (few, many) = (took(4_000, is_of_one_id), took(32_000, is_of_one_id));
+        println!("{few:?} {many:?}");
+        assert!(many < few * 24, "eight times as many: {few:?}, {many:?}");
+    }
+}
+
+#[test]
+fn a_request_is_held_until_it_is_stored_and_no_longer() {
+    let recorder = Recorder::open();
+    let events = Wire::Chat.events(&Wire::Chat.text("yes", 1), 1);
+    let reply = Reply::stream().then(&events[0]).wait(1);
+    let body = request(&json!([user(&"x".repeat(4 * 1024 * 1024))])).to_string();
+    let mut open = recorder.begin(recorder.client(), CHAT, &[], body.as_bytes(), reply);
+    open.until_length(events[0].len());
+    recorder.placed(open.answer.header("x-convo-exchange").unwrap());
+    until("its answer alone is held", || held(recorder.client()) < MIB);
+}
+
+/// An event without an end, whatever it is encoded with; and for each of many choices.
+#[test]
+fn answers_without_an_end_stay_within_the_bound() {
+    let event = |mib: u64| [b"data: ".as_slice(), &vec![b'x'; usize::try_from(mib * MIB).unwrap()]].concat();
+    let encoded = |bytes: &[u8]| {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    };
+    let plain = || Reply::stream().then_bytes(&event(24)).end();
+    let bomb = encoded(&event(60));
+    let packed = || {
+        let reply = Reply::stream().with_header("content-encoding: gzip");
+        bomb.chunks(16_000).fold(reply, Reply::then_bytes).end()
+    };
+    let replies: [(&str, &dyn Fn() -> Reply); 2] = [("plain", &plain), ("packed", &packed)];
+    for (name, reply) in replies {
+        let recorder = bounded(128, "");
+        let mut states = Vec::new();
+        let grown = recorder.running.growth(|| {
+            let body = json!({ "model": "m", "n": 16, "messages": [user("hi")] });
+            states = std::thread::scope(|scope| {
+                let calls: Vec<_> = (0..6)
+                    .map(|at| {
+                        let (recorder, body, reply) = (&recorder, &body, reply());
+                        let session = at.to_string();
+                        scope.spawn(move || {
+                            call(recorder, recorder.client(), &[("x-session-id", &session)], body, reply)["state"]
+                                .clone()
+                        })
+                    })
+                    .collect();
+                calls.into_iter().map(|call| call.join().unwrap()).collect()
+            });
+        });
+        println!("{name}: {} MiB, {states:?}", grown / MIB);
+        assert!(grown < 128 * MIB + BESIDE, "{name}: {} MiB", grown / MIB);
+        assert!(states.iter().all(|state| state == "too_fast" || state == "unreadable"), "{name}: {states:?}");
+        let settled = call(&recorder, recorder.client(), &[], &request(&json!([user("hi")])), yes(1));
+        assert_eq!(settled["state"], "complete");
+        until("nothing is held", || held(recorder.client()) == 0);
+    }
+}
+
+/// A piece of one byte takes more than a byte.
+#[test]
+fn small_pieces_count_for_what_they_take() {
+    let recorder = bounded(16, "");
+    let begun = Wire::Chat.events(&Wire::Chat.text("hello and more", 1), 1);
+    let mut running = recorder.begin(
+        recorder.client(),
+        CHAT,
+        &[("x-session-id", "s")],
+        request(&json!([user("hi")])).to_string().as_bytes(),
+        Reply::stream().then(&begun[0]).then(&begun[1]).wait(1),
+    );
+    running.until_length(begun[0].len() + begun[1].len());
+    let conversation = recorder.placed(running.answer.header("x-convo-exchange").unwrap());
+    until("what came is stored", || {
+        recorder.messages(&conversation).iter().any(|stored| stored.to_string().contains("hel"))
+    });
+    // It may echo the answer that is not over yet: so its own waits to be stored.
+    let answer = Wire::Chat.text(&"x".repeat(100_000), 2);
+    let events = Wire::Chat.events(&answer, 2).concat();
+    let reply = events.bytes().fold(Reply::stream(), |reply, byte| reply.then_bytes(&[byte])).end();
+    let list = json!([user("hi"), model("hello and more than was stored"), user("on")]);
+    let settled = call(&recorder, recorder.client(), &[("x-session-id", "s")], &request(&list), reply);
+    assert_eq!(settled["state"], "too_fast");
+    recorder.go_on();
+}
+
+/// Who rewrites the past of long conversations makes nobody read them whole at one time.
+#[test]
+fn what_is_read_to_find_a_place_stays_within_the_bound() {
+    const SESSIONS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
+    let recorder = Recorder::with("sled:DIR/store?cache_mb=1", &format!("[limits]\nheld_bytes = {}\n", 128 * MIB), &[]);
+    let text = "x".repeat(usize::try_from(MIB).unwrap());
+    for (at, session) in SESSIONS.into_iter().enumerate() {
+        let hi = request(&json!([user("hi")]));
+        let settled = call(&recorder, recorder.client(), &[("x-session-id", session)], &hi, yes(at));
+        let conversation = settled["conversation"].as_str().unwrap();
+        for _ in 0..120 {
+            let message = json!({ "role": "user", "chunks": [{ "type": "text", "text": text }] });
+            recorder.client().post(&format!("/api/v1/conversations/{conversation}/messages"), &message).ok();
+        }
+    }
+    let grown = recorder.running.growth(|| {
+        std::thread::scope(|scope| {
+            for (at, session) in SESSIONS.into_iter().enumerate() {
+                let recorder = &recorder;
+                scope.spawn(move || {
+                    let list = request(&json!([user("other"), model("never said"), user("on")]));
+                    let settled = call(recorder, recorder.client(), &[("x-session-id", session)], &list, yes(at + 10));
+                    assert_eq!((&settled["state"], &settled["how"]), (&json!("complete"), &json!("new")));
+                });
+            }
+        });
+    });
+    println!("{} MiB", grown / MIB);
+    assert!(grown < 128 * MIB + 2 * BESIDE, "{} MiB", grown / MIB);
+}
+
+#[test]
+fn an_upstream_says_nothing_in_the_name_of_this_server() {
+    let recorder = Recorder::open();
+    let reply = yes(0).with_header("x-convo-recorded: no; reason=off").with_header("x-convo-exchange: theirs");
+    let mut open = recorder.begin(
+        recorder.client(),
+        "/v1/chat/completions?%6bey=a%2Dcanary&alt=sse",
+        &[],
+        request(&json!([user("hi")])).to_string().as_bytes(),
+        reply,
+    );
+    assert!(open.end());
+    assert_eq!(open.answer.header("x-convo-recorded"), Some("started"));
+    let settled = recorder.settled(&passed(open, true).exchange);
+    assert_eq!(settled["state"], "complete");
+    assert!(recorder.asked().0.contains("?%6bey=a%2dcanary&alt=sse"));
+    let conversation = settled["conversation"].as_str().unwrap();
+    let answer = recorder.client().get(&format!("/api/v1/conversations/{conversation}/messages/1")).text();
+    assert!(answer.contains("alt=sse") && !answer.contains("canary"), "{answer}");
+    // What an upstream would answer with the request itself.
+    assert_eq!(recorder.client().send("TRACE", "/proxy/up/v1/models", &[], b"").status, 405);
+}
