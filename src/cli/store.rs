@@ -228,6 +228,7 @@ compares them, and puts them in the place of the old ones. No other process may 
 for a second store. If it is interrupted, the store is as it was, or the next command finishes it.
 
 In PostgreSQL it is VACUUM FULL: nobody reads or writes a table while it is written again, and the role has to own the tables. \
+A transaction that began before an erasure keeps the erased rows: end it, then run this again. \
 The log of the database, its replicas and its backups are the database's matter. The store of a server is written again on the \
 server's machine, while the server does not run.
 
