@@ -269,6 +269,21 @@ mod tests {
     }
 
     #[test]
+    fn a_first_half_is_at_the_end_or_nowhere() {
+        let table = [
+            (r"a\ud83d", Some(1)),
+            (r"\ud83da", None),
+            (r"\ud83d\ude00", None),
+            (r"\ude00", None),
+            (r"\ud83d\ud83d", Some(6)),
+            ("a", None),
+        ];
+        for (text, at) in table {
+            assert_eq!(first_half_at_end(text), at, "{text}");
+        }
+    }
+
+    #[test]
     fn a_mark_stands_where_the_lone_surrogate_stood() {
         assert_eq!(mark_lone_surrogates(r#""\ud83d\ude00""#), (Cow::Borrowed(r#""\ud83d\ude00""#), None));
         assert_eq!(mark_lone_surrogates(r#""\ud83d""#), (r#""\ufdd0""#.into(), Some('\u{fdd0}')));

@@ -1,7 +1,7 @@
 //! What right prompts for Amazon's Converse show.
 
-use conversation_store::model::{Body, Chunk, File, Message, Metadata, Role};
-use conversation_store::provider::{Level, PromptOptions, Target, check, parse, render};
+use conversation_store::model::{Body, Chunk, File, Json, Message, Metadata, Native, Role};
+use conversation_store::provider::{Level, PromptOptions, Target, Thinking, check, parse, render};
 use conversation_store::{Rule, Store};
 use serde_json::{Value, json};
 
@@ -44,6 +44,30 @@ fn documents_have_names_of_their_own_and_words_beside_them() {
     );
     assert_eq!(request["messages"][2]["content"][1]["document"]["name"], "a-pdf (2)");
     assert_eq!(report, [Rule::Altered; 3]);
+}
+
+/// What came on another wire was never a block of this one.
+#[test]
+fn a_block_of_this_wire_alone_can_be_made_anew() {
+    let report = |wire: &str| {
+        let native = Native { wire: wire.to_owned(), json: Json::new(r#"{"text":"something else"}"#).unwrap() };
+        prompt(&[Message::new(Role::User, [Chunk { native: Some(native), ..Chunk::text("said") }])], None).1
+    };
+    assert_eq!(report("bedrock-converse"), [Rule::Altered]);
+    assert_eq!(report("anthropic"), []);
+}
+
+#[test]
+fn thinking_without_words_is_in_no_tags() {
+    let store = Store::open("memory:").unwrap();
+    let thought = Body::Thinking { text: String::new(), signature: None, redacted: None };
+    let answer = Message::assistant([thought.into(), Chunk::text("said")]);
+    store.append("chat", &[Message::user("q"), answer, Message::user("next")]).unwrap();
+    let options = PromptOptions::new().with_thinking(Thinking::Tagged);
+    let prompt = render(TARGET, &store.load("chat").unwrap(), &options).unwrap();
+    let request: Value = serde_json::from_str(prompt.request.get()).unwrap();
+    assert_eq!(request["messages"][1]["content"], json!([{ "text": "said" }]));
+    assert_eq!(prompt.report.iter().map(|line| line.rule).collect::<Vec<_>>(), [Rule::ThinkingLeftOut]);
 }
 
 #[test]

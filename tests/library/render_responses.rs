@@ -111,6 +111,38 @@ fn answer() -> Message {
     message
 }
 
+/// Calls of one id are answered in their order.
+#[test]
+fn an_answer_belongs_to_the_earliest_open_call() {
+    let item = |json: String| {
+        let kind = serde_json::from_str::<Value>(&json).unwrap()["type"].as_str().unwrap().to_owned();
+        Chunk::from(Body::Opaque { provider: "openai".to_owned(), kind, json: Json::new(json).unwrap() })
+    };
+    let call =
+        |command: &str| item(format!(r#"{{"type":"shell_call","call_id":"s","action":{{"commands":[{command:?}]}}}}"#));
+    let output = item(
+        r#"{"type":"shell_call_output","call_id":"s","output":[{"stdout":"said","stderr":"",
+            "outcome":{"type":"exit","exit_code":0}}]}"#
+            .to_owned(),
+    );
+    let by_openai = |chunks: Vec<Chunk>| {
+        let mut message = Message::assistant(chunks);
+        message.metadata.provider = Some("openai".to_owned());
+        message
+    };
+    let messages = [
+        Message::user("run"),
+        by_openai(vec![call("one")]),
+        Message::user("next"),
+        by_openai(vec![call("two"), output]),
+    ];
+    let (request, _) = rendered(&messages);
+    // The second one has no answer: one is made up.
+    let places = ["one", "said", "next", "two", "Interrupted"];
+    let places = places.map(|text| request.find(&format!("\"{text}")).unwrap());
+    assert!(places.is_sorted(), "{request}");
+}
+
 #[test]
 fn an_answer_of_the_provider_is_given_back_byte_for_byte() {
     let (request, report) = rendered(&[answer(), Message::tool("call_1", "done")]);

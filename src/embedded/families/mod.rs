@@ -68,6 +68,13 @@ pub(crate) struct Held<'a> {
     members: HashSet<ConversationId>,
 }
 
+#[cfg(test)]
+impl Held<'_> {
+    pub(crate) fn has(&self, id: ConversationId) -> bool {
+        self.members.contains(&id)
+    }
+}
+
 impl Drop for Held<'_> {
     fn drop(&mut self) {
         let mut held = self.holds.held.lock().unwrap_or_else(PoisonError::into_inner);

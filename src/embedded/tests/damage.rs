@@ -9,7 +9,7 @@ use super::engines::{Forgetful, all};
 use crate::embedded::engine::{Batch, Engine, Memory};
 use crate::embedded::{recovery, stored};
 use crate::error::Error;
-use crate::log::AppendOptions;
+use crate::log::{AppendOptions, ListQuery, Log};
 use crate::model::{Chunk, Message, Name, Timestamp};
 use crate::record::{self, Head, TitleSource, key};
 
@@ -317,6 +317,45 @@ fn garble(engine: &dyn Engine, kind: u8, name: &str) {
         (key, Some(value))
     });
     engine.write(Batch { ops: garbled.collect() }).unwrap();
+}
+
+/// The list derives it, as readers do.
+#[test]
+fn a_conversation_whose_head_is_damaged_is_listed() {
+    let engine = store();
+    let log = open(&engine);
+    garble(&*engine, key::HEAD, "b");
+    let page = log.list(&ListQuery::new()).unwrap();
+    let ids: Vec<_> = page.items.iter().map(|item| item.id).collect();
+    assert!(ids.contains(&Name::from("b").id()) && ids.len() == 3, "{page:?}");
+    assert!(page.unreadable.is_empty());
+}
+
+/// What it reads is held with it, where nothing but its first record says what that is.
+#[test]
+fn a_damaged_conversation_is_held_with_what_it_reads() {
+    let engine = store();
+    let (fork, parent) = (Name::from("fork").id(), Name::from("a").id());
+    let log = open(&engine);
+    take(&*engine, key::HEAD, "fork");
+    take(&*engine, key::INDEX, "fork");
+    assert!(log.core().catalogue.published_head(fork).is_err(), "else this shows nothing");
+    assert!(log.core().families.hold(&[fork]).unwrap().has(parent));
+}
+
+/// Where a fork is noted of which nothing is left, that is forgotten with the next deletion.
+#[test]
+fn a_stray_fork_point_goes_when_something_is_erased() {
+    let engine = store();
+    let [parent, gone, fork] = ["a", "gone", "fork"].map(|name| Name::from(name).id());
+    let point = engine.get(&key::fork(parent, fork)).unwrap().unwrap();
+    let stray = key::fork(parent, gone);
+    engine.write(Batch { ops: vec![(stray.clone(), Some(point))] }).unwrap();
+    let log = open(&engine);
+    log.core().families.delete(&"b".into(), None).unwrap();
+    assert!(engine.get(&stray).unwrap().is_none());
+    assert!(engine.get(&key::fork(parent, fork)).unwrap().is_some());
+    assert_eq!(problems(&log), [""; 0]);
 }
 
 #[test]

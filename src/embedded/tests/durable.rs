@@ -53,6 +53,19 @@ fn what_is_not_durable_is_not_seen() {
     assert_eq!(seen(&log), 3);
 }
 
+/// What was accepted before it is in the fork, and is not erased past.
+#[test]
+fn a_change_to_a_whole_conversation_waits_for_what_is_queued() {
+    let log = open(Arc::new(Memory::default()));
+    append(&log, "a", Durability::Durable).unwrap();
+    append(&log, "b", Durability::Buffered).unwrap();
+    log.core().families.fork(&chat(), None, &"fork".into()).unwrap();
+    assert_eq!(super::load(&log, "fork").unwrap().messages.len(), 2);
+    append(&log, "c", Durability::Buffered).unwrap();
+    log.core().families.redact(&chat(), 2, None).unwrap();
+    assert_eq!(seen(&log), 3);
+}
+
 #[test]
 fn a_failed_sync_is_the_end_of_writing_and_not_of_reading() {
     let disk = Arc::new(Disk::default());

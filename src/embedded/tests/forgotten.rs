@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::{Embedded, Opening};
+use super::engines::all;
 use crate::embedded::engine::{Batch, Directory, Engine, LARGE_BYTES, Memory, Order, Visit};
 use crate::embedded::recovery;
 use crate::error::Result;
@@ -163,6 +164,33 @@ fn a_deleted_conversation_leaves_what_its_forks_read_and_no_more() {
     }
     append(&log, "a", &[Message::user("again")]);
     assert_eq!(texts(&log, "a"), ["again"]);
+    verified(&log);
+}
+
+/// Keys, and ids of items, are of what is gone.
+#[test]
+fn of_what_is_deleted_no_key_is_left_and_no_item_that_forks_do_not_read() {
+    let engine = Arc::new(Memory::default());
+    let log = open(&engine);
+    let say = |text: &str| {
+        let mut message = Message::user(text);
+        message.metadata.id = Some(text.to_owned());
+        let options = AppendOptions::new().with_idempotency_key(text);
+        log.core().appender.append(&"a".into(), &[message], &options).unwrap();
+    };
+    ["one", "two", "three"].into_iter().for_each(say);
+    log.core().families.fork(&"a".into(), Some(1), &"b".into()).unwrap();
+    let receipts: Vec<_> = all(&*engine).into_iter().filter(|(key, _)| key.first() == Some(&key::RECEIPT)).collect();
+    assert_eq!((receipts.len(), keys(&engine, key::ITEM)), (3, 3));
+    log.core().families.delete(&"a".into(), None).unwrap();
+    assert_eq!((keys(&engine, key::RECEIPT), keys(&engine, key::ITEM)), (0, 1));
+    assert_eq!(texts(&log, "b"), ["one"]);
+    drop(log);
+    // A deletion that ended before its keys were erased.
+    engine.write(Batch { ops: receipts }).unwrap();
+    let log = open(&engine);
+    assert_eq!(keys(&engine, key::RECEIPT), 0);
+    assert_eq!(texts(&log, "b"), ["one"]);
     verified(&log);
 }
 
