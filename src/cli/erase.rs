@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use conversation_store::model::{Name, Timestamp};
-use conversation_store::{Error, ListItem, Pruned, Retention};
+use conversation_store::{Error, ListItem, Pruned, Retention, Store};
 use serde::Serialize;
 
 use super::failure::{Exit, Failure, Outcome};
@@ -11,6 +11,14 @@ use super::location::Location;
 use super::output::{self, Output, warn};
 use super::text;
 use super::values::{conversation, number};
+
+/// Opens the store for erasing: what the proxy keeps of a conversation goes with it.
+fn open(location: &Location) -> Result<Store, Failure> {
+    let store = location.open()?;
+    #[cfg(feature = "server")]
+    let store = conversation_store::server::erasing(store);
+    Ok(store)
+}
 
 /// Erase a conversation
 #[derive(Debug, clap::Args)]
@@ -39,7 +47,7 @@ struct Deleted<'a> {
 }
 
 pub(super) fn delete(args: &Delete, location: &Location, output: &mut Output) -> Outcome {
-    let (store, name) = (location.open()?, location.name(&args.conversation));
+    let (store, name) = (open(location)?, location.name(&args.conversation));
     let item = match store.describe(&name) {
         Ok(item) => Some(item),
         // Damage set it aside: this is what removes it.
@@ -113,10 +121,13 @@ struct Redacted<'a> {
     summaries: Vec<u64>,
     /// Titles, tags and metadata that may.
     meta: Vec<u64>,
+    /// Answers whose requests may.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    answers: Vec<u64>,
 }
 
 pub(super) fn redact(args: &Redact, location: &Location, output: &mut Output) -> Outcome {
-    let (store, name) = (location.open()?, location.name(&args.conversation));
+    let (store, name) = (open(location)?, location.name(&args.conversation));
     let chunk = args.chunk.map_or_else(String::new, |chunk| format!("chunk {chunk} of "));
     let what = format!("{chunk}message {} of {}", args.message, text::printable(&name.to_string()));
     confirm(args.yes, &format!("Erase {what} for good?"), "nothing was erased")?;
@@ -131,6 +142,7 @@ pub(super) fn redact(args: &Redact, location: &Location, output: &mut Output) ->
         seq: redaction.seq,
         summaries: redaction.summaries,
         meta: redaction.meta,
+        answers: redaction.answers,
     };
     output.result(&shown, || format!("erased {what}; what may still hold it: convo help redact"))?;
     for seq in &shown.summaries {
@@ -138,6 +150,11 @@ pub(super) fn redact(args: &Redact, location: &Location, output: &mut Output) ->
     }
     for seq in &shown.meta {
         warn(&format!("the title, tags or metadata at seq {seq} may quote it, and were left as they are"));
+    }
+    for answer in &shown.answers {
+        warn(&format!(
+            "what a client sent later in its place is kept with message {answer}, and goes with its redaction"
+        ));
     }
     Ok(Exit::Done)
 }
@@ -197,7 +214,7 @@ pub(super) fn prune(args: &Prune, location: &Location, output: &mut Output) -> O
         .with_owner(location.owner().unwrap_or_default())
         .with_keep_last(args.keep_last);
     retention.tags.clone_from(&args.tag);
-    let store = if args.dry_run { location.read()? } else { location.open()? };
+    let store = if args.dry_run { location.read()? } else { open(location)? };
     // What was erased is reported to the end, also where nobody reads it.
     output.outlive_reader();
     let mut printed = Ok(());

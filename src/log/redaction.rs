@@ -45,6 +45,13 @@ pub(crate) fn forget_title(head: &mut Head, message: u64) {
     }
 }
 
+/// Whether the fields of an answer have something of requests: `docs/proxy.md`, `rewritten`.
+fn keeps_of_requests(fields: &str) -> bool {
+    let parse = |fields: &str| serde_json::from_str::<serde_json::Value>(fields).ok();
+    let items = |fields: serde_json::Value| Some(!fields.pointer("/convo/rewritten/items")?.as_object()?.is_empty());
+    fields.contains("\"rewritten\"") && parse(fields).and_then(items).unwrap_or(false)
+}
+
 /// Something of a message may be where nothing can be read.
 fn unreached(error: Error, message: u64) -> Error {
     match error {
@@ -99,6 +106,8 @@ pub(crate) struct Rewriting {
     pub(crate) summaries: Vec<u64>,
     /// The entries that say something about the conversation.
     pub(crate) meta: Vec<u64>,
+    /// The answers that keep parts of requests.
+    pub(crate) answers: Vec<u64>,
     /// Damage that may hide a part of the message.
     pub(crate) unread: Option<Error>,
     /// An entry that a later program wrote: wherever it is, it may hold a part of the message.
@@ -156,7 +165,10 @@ impl Rewriting {
     pub(crate) fn done(self, seq: u64) -> Result<Redaction> {
         match self.unread.or(self.unknown) {
             Some(error) => Err(unreached(error, self.message)),
-            None => Ok(Redaction { seq, summaries: self.summaries, meta: self.meta }),
+            None => {
+                let Self { summaries, meta, answers, .. } = self;
+                Ok(Redaction { seq, summaries, meta, answers })
+            }
         }
     }
 
@@ -192,6 +204,10 @@ impl Rewriting {
                 _ if self.after > 0 => {}
                 Line::Summary(summary) if summary.through >= message => self.summaries.push(seq),
                 Line::Meta(meta) if meta.says_something() => self.meta.push(seq),
+                Line::Begin(begin) if record.message_index(begin.message) != message => {
+                    let extra = begin.header.extra.as_deref().filter(|extra| keeps_of_requests(extra));
+                    self.answers.extend(extra.map(|_| record.message_index(begin.message)));
+                }
                 _ => {}
             }
             let before = self.progress;

@@ -40,6 +40,10 @@ pub struct Redaction {
     /// The seqs of entries with a title, tags or metadata, which may quote it: they stay as they are.
     #[serde(default)]
     pub meta: Vec<u64>,
+    /// Answers, by their indexes, with which the proxy keeps what a client sent in the place of earlier messages. That may quote
+    /// it, and goes with a redaction of the answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<u64>,
 }
 
 /// What a backup, or a restore, moved.

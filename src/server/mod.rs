@@ -73,6 +73,7 @@ pub use config::{
 };
 pub use keys::{Key, KeyFile, Scope};
 pub use lines::LogLines;
+pub use proxy::erasing;
 pub use upstream::{KNOWN_UPSTREAMS, KnownUpstream};
 
 use crate::error::{Error, Result};
@@ -163,7 +164,7 @@ impl Server {
             .map_err(Error::io("start the threads of the server"))?;
         let serving = config.server.clone();
         let document = openapi::document(ROUTES).to_string().into();
-        let store = quota::limited(store, &config.limits);
+        let store = erasing(quota::limited(store, &config.limits));
         let app = Arc::new(App::new(store, config, keys, upstreams, document));
         let main = Listening {
             listener: runtime.block_on(listen::bind(serving.listen))?,

@@ -41,6 +41,7 @@ use answer::{Line, Passing};
 use exchange::{Asked, Captured, Secrets};
 use sending::Sending;
 
+pub use record::erasing;
 pub(crate) use record::{Exchange, exchange};
 
 /// The paths of the proxy, as routes.

@@ -209,6 +209,11 @@ impl Upstream {
     /// Sends a request: the head of its answer.
     pub(crate) async fn send(&self, request: Request<Body>) -> std::result::Result<Response<Incoming>, Refusal> {
         match timeout(self.set.answer(), self.client.request(request)).await {
+            // It was not asked to: what a proxy before this server would take for a tunnel is none.
+            Ok(Ok(answer)) if answer.status().is_informational() => {
+                let message = format!("upstream {} switched to another protocol", self.set.name);
+                Err(Refusal::new(502, "upstream_cut", message))
+            }
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(self.refused(&error)),
             Err(_) => {

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::answers::Wire;
 use super::{Recorder, Reply, passed};
 use crate::common::http::Client;
+use crate::common::running::run;
 
 const MIB: u64 = 1024 * 1024;
 const CHAT: &str = "/v1/chat/completions";
@@ -284,4 +285,103 @@ fn an_upstream_says_nothing_in_the_name_of_this_server() {
     assert!(answer.contains("alt=sse") && !answer.contains("canary"), "{answer}");
     // What an upstream would answer with the request itself.
     assert_eq!(recorder.client().send("TRACE", "/proxy/up/v1/models", &[], b"").status, 405);
+}
+
+/// An upstream's words for an error may quote what was said: they go with it, whoever erases it.
+#[test]
+fn words_for_an_error_go_with_what_they_may_quote() {
+    const SECRET: &str = "zq7xk9vw";
+    let error = Reply::error(400, &json!({ "error": { "message": format!("No: {SECRET}.") } }));
+    let hi = request(&json!([user(SECRET)]));
+    for way in ["redact", "delete", "openai", "program"] {
+        let mut recorder = Recorder::with("sled:DIR/store?cache_mb=1", "", &[]);
+        let asked = recorder.ask(CHAT, &[("x-session-id", "s")], &hi, error.clone());
+        let settled = recorder.settled(&asked.exchange);
+        assert_eq!(settled["error"], format!("No: {SECRET}."));
+        let id = settled["conversation"].as_str().unwrap();
+        let path = format!("/api/v1/conversations/{id}");
+        match way {
+            "redact" => _ = recorder.client().post(&format!("{path}/messages/0/redact"), &json!({})).ok(),
+            "delete" => _ = recorder.client().delete(&path).ok(),
+            "openai" => {
+                _ = recorder.client().delete(&format!("/v1/conversations/conv_{}", id.replace('-', ""))).ok();
+            }
+            _ => {
+                recorder.running.signal("TERM");
+                recorder.running.wait();
+                let store = format!("sled:{}/store?cache_mb=1", recorder.running.dir.path().display());
+                let (code, _, said) = run(&["--store", &store, "redact", id, "0", "--yes"], &[]);
+                assert_eq!(code, Some(0), "{said}");
+                recorder.restart();
+            }
+        }
+        let left = recorder.settled(&asked.exchange);
+        assert_eq!(
+            (&left["state"], &left["status"], left.get("error")),
+            (&json!("failed"), &json!(400), None),
+            "{way}"
+        );
+        // What another call says later is there.
+        let asked = recorder.ask(CHAT, &[("x-session-id", "s")], &hi, error.clone());
+        assert_eq!(recorder.settled(&asked.exchange)["error"], format!("No: {SECRET}."), "{way}");
+    }
+}
+
+/// What a client sends in the place of an earlier message is kept with the answer: a redaction of the message names it.
+#[test]
+fn a_redaction_names_the_answers_whose_requests_may_quote_it() {
+    let recorder = Recorder::open();
+    let session = [("x-session-id", "s")];
+    let ask = |list: &Value, number: usize| call(&recorder, recorder.client(), &session, &request(list), yes(number));
+    let first = ask(&json!([user("zq7xk9vw and more")]), 0);
+    let second = ask(&json!([user("zq7xk9vw alone"), model("yes"), user("on")]), 1);
+    assert_eq!((&second["how"], &second["conversation"]), (&json!("continued"), &first["conversation"]));
+    let path = format!("/api/v1/conversations/{}", first["conversation"].as_str().unwrap());
+    let redact = |message: u64| recorder.client().post(&format!("{path}/messages/{message}/redact"), &json!({})).ok();
+    let shows = || recorder.client().get(&format!("{path}/messages?limit=100")).text().contains("zq7xk9vw");
+    assert_eq!(redact(0)["answers"], json!([3]));
+    assert!(shows(), "else this shows nothing");
+    assert_eq!(redact(3)["answers"], Value::Null);
+    assert!(!shows());
+}
+
+/// What a client left out of an answer is hidden by few entries, however many chunks that is.
+#[test]
+fn an_answer_of_many_chunks_is_hidden_by_few_entries() {
+    let recorder = Recorder::open();
+    let session = [("x-session-id", "s")];
+    let ask = |list: &Value, reply| call(&recorder, recorder.client(), &session, &request(list), reply);
+    let failed = ask(&json!([user("hi")]), Reply::error(500, &json!({ "error": { "message": "no" } })));
+    let path = format!("/api/v1/conversations/{}", failed["conversation"].as_str().unwrap());
+    // In the place of its answer, one that a client appends itself.
+    let chunks: Vec<Value> = (0..2_000).map(|at| json!({ "type": "text", "text": format!("{at} ") })).collect();
+    let answer = json!({ "role": "assistant", "id": failed["exchange"], "finish_reason": "error", "chunks": chunks });
+    recorder.client().post(&format!("{path}/messages"), &answer).ok();
+    let last_seq = || recorder.client().get(&path).ok()["last_seq"].as_u64().unwrap();
+    let before = last_seq();
+    let part = (0..500).map(|at| format!("{at} ")).collect::<String>();
+    let settled = ask(&json!([user("hi"), model(&part), user("on")]), yes(1));
+    assert_eq!((&settled["how"], &settled["conversation"]), (&json!("continued"), &failed["conversation"]));
+    assert!(last_seq() < before + 520, "{}", last_seq() - before);
+    let shown = recorder.messages(failed["conversation"].as_str().unwrap());
+    let texts = |message: &Value| -> String {
+        message["chunks"].as_array().unwrap().iter().map(|chunk| chunk["text"].as_str().unwrap()).collect()
+    };
+    let said: Vec<String> = shown.iter().map(|message| texts(message).trim_end().to_owned()).collect();
+    assert_eq!(said, ["hi", part.trim_end(), "on", "yes"]);
+}
+
+/// A proxy before this server would take it for a tunnel.
+#[test]
+fn an_upstream_switches_to_no_other_protocol() {
+    let recorder = Recorder::open();
+    let head = "HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n";
+    let open = recorder.begin(
+        recorder.client(),
+        CHAT,
+        &[],
+        request(&json!([user("hi")])).to_string().as_bytes(),
+        Reply::raw(head),
+    );
+    assert_eq!(open.answer.status, 502);
 }

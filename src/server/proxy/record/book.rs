@@ -84,7 +84,7 @@ pub(super) struct End {
     pub(super) state: State,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) status: Option<u16>,
-    /// The error in place of an answer.
+    /// Why nothing is recorded of it. An upstream's words are apart: [`Book::note_words`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<String>,
     /// The answer's index.
@@ -149,6 +149,12 @@ impl State {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Beginning {
     pub(super) conversation: ConversationId,
+}
+
+/// An upstream's words for an error in place of an answer.
+#[derive(Serialize, Deserialize)]
+struct Words {
+    words: String,
 }
 
 /// A call that was answered.
@@ -258,6 +264,37 @@ impl<'a> Book<'a> {
         self.append(chunks)
     }
 
+    /// Writes an upstream's words for an error. They may quote what was said, and go with it.
+    pub(super) fn note_words(&self, exchange: Uuid, conversation: ConversationId, words: String) -> Result<()> {
+        let failed = Chunk { id: Some(failed_id(conversation)), ..Chunk::text("") };
+        self.append(vec![line(words_id(exchange), &Words { words })?, failed])?;
+        // It may have been erased meanwhile.
+        match self.store.log().view(&self.own(conversation))? {
+            Some(_) => Ok(()),
+            None => self.forget(conversation),
+        }
+    }
+
+    /// An upstream's words for an error of a call, if it had some, and they were not erased.
+    pub(super) fn words(&self, exchange: Uuid) -> Result<Option<String>> {
+        let found: Option<Words> = self.find(&words_id(exchange), 1)?.pop();
+        Ok(found.map(|found| found.words))
+    }
+
+    /// Erases the words for errors of all calls of a conversation.
+    pub(super) fn forget(&self, conversation: ConversationId) -> Result<()> {
+        for seq in self.seqs(&failed_id(conversation))? {
+            // The words themselves are the chunk before.
+            let before = seq.saturating_sub(1);
+            let found = self.store.entries(&self.name, before..=before, 1)?;
+            let words = found.iter().find(|entry| read::<Words>(&entry.kind, None).is_some());
+            if let Some(message) = words.and_then(|entry| entry.message_index) {
+                self.store.redact(&self.name, message, None)?;
+            }
+        }
+        Ok(())
+    }
+
     fn append(&self, chunks: Vec<Chunk>) -> Result<()> {
         self.store
             .append(&self.name, &[Message { metadata: Metadata::default(), ..Message::new(Role::System, chunks) }])?;
@@ -326,6 +363,14 @@ fn scope_id(digest: &Digest) -> String {
 
 fn exchange_id(exchange: Uuid) -> String {
     format!("exchange {exchange}")
+}
+
+fn words_id(exchange: Uuid) -> String {
+    format!("words {exchange}")
+}
+
+fn failed_id(conversation: ConversationId) -> String {
+    format!("failed {conversation}")
 }
 
 fn end_id(exchange: Uuid) -> String {

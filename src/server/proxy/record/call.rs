@@ -420,10 +420,13 @@ impl Call {
     fn note(&self, state: State) -> Result<(), Refusal> {
         let book = Book::open(&self.store, &self.app.exchanges, &self.asked.caller.owner)?;
         let first = self.voices.first();
+        if let Some(placed) = self.placed.as_ref().filter(|_| !self.error.is_empty()) {
+            book.note_words(self.exchange(), placed.entry.conversation, self.words())?;
+        }
         let end = End {
             state,
             status: self.head.as_ref().map(|head| head.status.as_u16()),
-            error: self.no_answer.clone().or_else(|| (!self.error.is_empty()).then(|| self.words())),
+            error: self.no_answer.clone(),
             message: first.and_then(|voice| voice.message),
         };
         // Only this wire's requests name answers.

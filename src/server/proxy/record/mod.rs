@@ -2,7 +2,8 @@
 //!
 //! - `meaning`: what of a message is compared, and its digest. `turns`: a request's runs, each with the digest of all before it.
 //!   `echo`: whether a run is the echo of a recorded answer. `scope`: what a client says of its session.
-//! - `book`: an entry for each call, in the log itself. `recorded`: a call that was recorded, as it is now.
+//! - `book`: an entry for each call, in the log itself. `erased`: what of it goes with a conversation.
+//!   `recorded`: a call that was recorded, as it is now.
 //! - `place`: where a request belongs. `plan`: what of it is stored there.
 //! - `around`: what surrounds the messages. `outcome`: what has become of a call.
 //! - `call`: one call, from its request to the end of its answer; `voice`: one choice of the answer.
@@ -12,6 +13,7 @@ mod around;
 mod book;
 mod call;
 mod echo;
+mod erased;
 mod meaning;
 mod outcome;
 mod place;
@@ -32,6 +34,7 @@ use uuid::Uuid;
 
 use self::book::{Book, End, State};
 use self::call::{Call, Placing};
+pub use self::erased::erasing;
 pub(crate) use self::outcome::{Exchange, exchange};
 use super::exchange::{Asked, Ended, Passed};
 use crate::server::app::App;

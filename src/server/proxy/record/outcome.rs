@@ -70,6 +70,8 @@ pub(crate) fn exchange(app: &App, store: &Store, owner: &str, id: Uuid) -> Resul
         }
     }
     let End { state, status, error, message } = end;
+    let words = book.as_ref().map(|book| book.words(id)).transpose()?.flatten();
+    let error = error.or(words);
     let (how, conversation) = entry.map(|entry| (entry.how, entry.conversation)).unzip();
     Ok(Some(Exchange { exchange: id.to_string(), state, how, conversation, message, status, error }))
 }

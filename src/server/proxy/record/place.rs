@@ -24,6 +24,8 @@ use crate::model::{Body, Chunk, ConversationId, Message, Name, Role};
 use crate::server::exchanges::Exchanges;
 use crate::server::ledger::Room;
 
+/// The most chunks of an answer that are hidden one by one: each is an entry of its own.
+const HIDDEN: usize = 64;
 /// A byte of an answer that is compared: as it is stored, as a message, and as what that means.
 const HELD: usize = 4;
 /// An answer of so many bytes is no other's by chance.
@@ -386,12 +388,17 @@ impl<'a> Request<'a> {
         let others = siblings.iter().filter_map(|sibling| sibling.answer.as_ref());
         let others = others.filter(|other| other.stored.index != index && !other.is_open);
         plan.hide = others.map(|other| (other.stored.index, None)).collect();
-        if let Echo::Part(Kept { chunks, rest }) = echo {
+        if let Echo::Part(Kept { chunks, mut rest }) = echo {
             let none = !chunks.contains(&true);
+            let gone = chunks.iter().enumerate().filter(|(_, kept)| !**kept);
             if none {
                 plan.hide.push((index, None));
+            } else if gone.clone().count() > HIDDEN {
+                // What is left of it is a message of its own.
+                let stays = answer.stored.message.chunks.iter().zip(&chunks).filter(|(_, kept)| **kept);
+                rest.splice(0..0, stays.map(|(chunk, _)| chunk.clone()));
+                plan.hide.push((index, None));
             } else {
-                let gone = chunks.iter().enumerate().filter(|(_, kept)| !**kept);
                 plan.hide.extend(gone.map(|(at, _)| (index, Some(answer.stored.chunk_index(at)))));
             }
             if !rest.is_empty() {
