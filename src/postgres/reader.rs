@@ -68,11 +68,14 @@ impl Reader {
             "WHERE o.conv_id = t.conv_id AND o.message = ANY (t.open_messages) AND h.until > clock_timestamp() ",
             "ORDER BY o.message) END AS live FROM cs_conversation t WHERE t.conv_id = $1 AND NOT t.deleted"
         );
+        // Asked before the look, too: an end that is written meanwhile is not seen by it.
+        let mut ending = self.writers.ending(id);
         let rows = self.database.query(Statement::repeatable(SQL).with(id.as_bytes()))?;
         let Some(row) = rows.first() else { return Ok(None) };
+        ending.extend(self.writers.ending(id));
         let stored = rows::conversation(row)?;
         let mut live: Vec<u64> = get::<Vec<i64>>(row, "live")?.into_iter().map(i64::cast_unsigned).collect();
-        self.writers.keep_live(id, &mut live);
+        live.retain(|index| !ending.contains(index));
         Ok(Some(View {
             id,
             head: Arc::new(stored.head),

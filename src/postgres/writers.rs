@@ -99,7 +99,7 @@ struct All {
     /// Those with something to be written.
     collecting: Vec<Arc<Writer>>,
     /// Messages whose writers are gone, and whose end is not written yet.
-    ending: HashSet<(ConversationId, u64)>,
+    ending: HashMap<ConversationId, HashSet<u64>>,
 }
 
 impl Writers {
@@ -111,7 +111,12 @@ impl Writers {
     pub(super) fn remove(&self, writer: &Writer) {
         let id = writer.name.id();
         let mut all = locked(&self.all);
-        all.ending.remove(&(id, writer.index));
+        if let Some(ending) = all.ending.get_mut(&id) {
+            ending.remove(&writer.index);
+            if ending.is_empty() {
+                all.ending.remove(&id);
+            }
+        }
         if let Some(open) = all.open.get_mut(&id) {
             if open.get(&writer.index).is_some_and(|known| std::ptr::eq(&**known, writer)) {
                 open.remove(&writer.index);
@@ -124,7 +129,7 @@ impl Writers {
 
     /// The writer is gone: its message is read as interrupted from now on.
     pub(super) fn end(&self, writer: &Arc<Writer>) {
-        locked(&self.all).ending.insert((writer.name.id(), writer.index));
+        locked(&self.all).ending.entry(writer.name.id()).or_default().insert(writer.index);
         self.collect(writer, &mut writer.buffer());
     }
 
@@ -177,11 +182,8 @@ impl Writers {
         }
     }
 
-    /// Takes messages whose writers are gone from those that live.
-    pub(super) fn keep_live(&self, id: ConversationId, live: &mut Vec<u64>) {
-        if !live.is_empty() {
-            let all = locked(&self.all);
-            live.retain(|index| !all.ending.contains(&(id, *index)));
-        }
+    /// The messages of a conversation whose writers are gone, and whose end is not written yet.
+    pub(super) fn ending(&self, id: ConversationId) -> HashSet<u64> {
+        locked(&self.all).ending.get(&id).cloned().unwrap_or_default()
     }
 }

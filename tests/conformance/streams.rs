@@ -16,6 +16,7 @@ crate::tests![
     a_live_stream_has_the_same_seqs_on_replay,
     what_the_provider_says_is_stored_with_the_end,
     a_message_is_streaming_complete_or_interrupted,
+    a_message_whose_writer_is_gone_is_never_streaming_again,
     an_earlier_opening_leaves_its_messages_interrupted,
     a_delta_that_does_not_fit_changes_nothing,
     a_tail_is_stopped_from_another_thread,
@@ -108,6 +109,22 @@ fn a_message_is_streaming_complete_or_interrupted(place: &Place) {
     assert_eq!(states(&store, "chat"), [Complete, Interrupted, Streaming]);
     drop(streaming);
     assert_eq!(states(&store, "chat"), [Complete, Interrupted, Interrupted]);
+}
+
+/// Its end is written by somebody else, while it is read.
+fn a_message_whose_writer_is_gone_is_never_streaming_again(place: &Place) {
+    let store = place.store();
+    for round in 0..40 {
+        drop(store.begin("chat", Role::Assistant, Metadata::default()).unwrap());
+        let is_written = || matches!(store.newest_entries("chat", 1).unwrap()[0].kind, EntryKind::Interrupt { .. });
+        loop {
+            let was_written = is_written();
+            assert_eq!(states(&store, "chat"), vec![MessageState::Interrupted; round + 1]);
+            if was_written {
+                break;
+            }
+        }
+    }
 }
 
 fn an_earlier_opening_leaves_its_messages_interrupted(place: &Place) {
