@@ -49,6 +49,8 @@ pub use prompt::options::{FinishedTools, Images, NoContent, PromptOptions, Think
 pub use prompt::render::{Prompt, render};
 pub use prompt::tools::Tool;
 pub use read::answer::Event;
+#[cfg(feature = "server")]
+pub(crate) use read::decoder::provider_of;
 pub use read::decoder::{Decoder, decode};
 pub use read::parse::parse;
 pub use read::parsed::Parsed;

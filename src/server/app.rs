@@ -21,6 +21,7 @@ use super::metered::metered;
 use super::metrics::Metrics;
 use super::query::Query;
 use super::refusal::Refusal;
+use super::responses::Responses;
 use super::room::{Pool, Streams, Stripes};
 use super::upstream::Upstreams;
 use super::writers::Writers;
@@ -51,6 +52,8 @@ pub(crate) struct App {
     pub(crate) upstreams: Upstreams,
     /// Calls of models that are recorded now.
     pub(crate) exchanges: Arc<Exchanges>,
+    /// Responses of models at upstreams.
+    pub(crate) responses: Responses,
     /// Who is logged in at the pages.
     pub(crate) sessions: Sessions,
     /// What the pages search.
@@ -65,7 +68,14 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(store: Store, config: Config, keys: Option<Keys>, upstreams: Upstreams, document: Bytes) -> Self {
+    pub(crate) fn new(
+        store: Store,
+        config: Config,
+        keys: Option<Keys>,
+        upstreams: Upstreams,
+        responses: Responses,
+        document: Bytes,
+    ) -> Self {
         let metrics = Arc::new(Metrics::new());
         Self {
             store,
@@ -82,6 +92,7 @@ impl App {
             writers: Writers::default(),
             upstreams,
             exchanges: Arc::default(),
+            responses,
             sessions: Sessions::new(config.pages.session()),
             #[cfg(feature = "search")]
             finder: Finder::new(config.pages.search_index.clone()),

@@ -39,6 +39,15 @@ pub(crate) struct Held {
     _room: Room,
 }
 
+impl Held {
+    /// Bytes that are there already, and the room that they take.
+    pub(crate) async fn of(app: &Arc<App>, owner: &str, bytes: Vec<u8>) -> Result<Self, Refusal> {
+        let room = app.ledger.room(owner);
+        room.wait((bytes.len() * USED + values(&bytes) * VALUE).min(app.ledger.share())).await?;
+        Ok(Self { bytes, _room: room })
+    }
+}
+
 /// How much of a body is read, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {

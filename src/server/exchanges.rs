@@ -78,6 +78,12 @@ impl Exchanges {
         stopped
     }
 
+    /// Whether an answer is being written to a conversation.
+    pub(crate) fn is_writing(&self, owner: &str, conversation: ConversationId) -> bool {
+        let is_it = |running: &Running| running.owner == owner && running.conversation == Some(conversation);
+        self.lock().values().any(is_it)
+    }
+
     /// Returns once none is recorded any more.
     pub(crate) async fn none(&self) {
         loop {

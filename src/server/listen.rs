@@ -14,9 +14,10 @@ use std::time::Duration;
 use axum::Router;
 use hyper::Request;
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
+
 use hyper::service::{Service as _, service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -241,11 +242,9 @@ async fn connection(
         first.asked();
         router.call(request)
     });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(patience)
-        .max_buf_size(BUFFER)
-        .serve_connection(TokioIo::new(stream), service);
+    let mut builder = auto::Builder::new(TokioExecutor::new()).http1_only();
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(patience).max_buf_size(BUFFER);
+    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
     // A client that goes away is no failure of ours.
     if let Err(error) = watcher.watch(connection).await {
         tracing::debug!(%error, "a connection ended early");

@@ -11,7 +11,8 @@
 //!   for `convo --store http://...`; its table is not in the OpenAPI document.
 //! - `pages/`: the same for people, as HTML; `auth` (who calls, from where), `finder` (what they search).
 //! - `quota/` (limits on what an owner stores: a log around the log), `retention` (what is erased in the background).
-//! - `upstream/` (servers of models), `proxy/` (what passes to them, and is recorded).
+//! - `upstream/` (servers of models), `proxy/` (what passes to them, and is recorded), `responses/` (OpenAI's Responses API over
+//!   any of them).
 //! - `route` (a row of the tables), `openapi` (the document, made from the tables; `schemas`: what no type describes).
 //! - `serve` (what happens to every request), `health`, `listen`.
 //!
@@ -43,6 +44,7 @@ mod query;
 mod quota;
 mod refusal;
 mod remote;
+mod responses;
 mod retention;
 mod room;
 mod route;
@@ -69,7 +71,7 @@ use serve::Face;
 use upstream::Upstreams;
 
 pub use config::{
-    Auth, Bounds, Config, Log, LogFormat, OnDisconnect, OpenAi, Pages, Policy, Record, Repair, Serving, Upstream,
+    Auth, Bounds, Config, Log, LogFormat, Model, OnDisconnect, OpenAi, Pages, Policy, Record, Repair, Serving, Upstream,
 };
 pub use keys::{Key, KeyFile, Scope};
 pub use lines::LogLines;
@@ -80,10 +82,11 @@ use crate::error::{Error, Result};
 use crate::store::Store;
 
 /// The routes of both APIs.
-const ROUTES: &[&[route::Route]] = &[openai::ROUTES, native::ROUTES];
+const ROUTES: &[&[route::Route]] = &[openai::ROUTES, responses::ROUTES, native::ROUTES];
 /// All routes, and whom they face.
 const SERVED: &[(Face, &[route::Route])] = &[
     (Face::Api, openai::ROUTES),
+    (Face::Api, responses::ROUTES),
     (Face::Api, native::ROUTES),
     (Face::Api, remote::ROUTES),
     (Face::Pages, pages::ROUTES),
@@ -165,7 +168,7 @@ impl Server {
         let serving = config.server.clone();
         let document = openapi::document(ROUTES).to_string().into();
         let store = erasing(quota::limited(store, &config.limits));
-        let app = Arc::new(App::new(store, config, keys, upstreams, document));
+        let app = Arc::new(App::new(store, config, keys, upstreams, responses::Responses::new()?, document));
         let main = Listening {
             listener: runtime.block_on(listen::bind(serving.listen))?,
             router: serve::router(&app, SERVED),

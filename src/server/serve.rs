@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Router;
-use axum::extract::{MatchedPath, RawPathParams, Request};
+use axum::extract::ws::WebSocketUpgrade;
+use axum::extract::{FromRequestParts as _, MatchedPath, RawPathParams, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use axum::middleware::{Next, from_fn};
@@ -25,7 +26,7 @@ use super::query::Query;
 use super::refusal::Refusal;
 use super::room::Rates;
 use super::route::{Route, Verb};
-use super::{auth, body, health, keys, proxy};
+use super::{auth, body, health, keys, proxy, responses};
 
 /// Whom routes face: that decides how a caller is known, and what an error looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +87,12 @@ pub(crate) fn router(app: &Arc<App>, tables: &[(Face, &'static [Route])]) -> Rou
         let gate = Arc::clone(&gate);
         router = router.route(path, any(move |request: Request| async move { pass(&gate, request).await }));
     }
+    let sockets = Arc::clone(&gate);
+    let handle = move |request: Request| {
+        let gate = Arc::clone(&sockets);
+        async move { socket(&gate, request).await.unwrap_or_else(|refusal| refusal.reply()) }
+    };
+    router = router.route(responses::SOCKET, on(MethodFilter::GET, handle));
     let router = health::routes(router, app, false);
     let (unknown, wrong) = (gate, Arc::clone(app));
     let unknown = move |request: Request| {
@@ -106,6 +113,25 @@ pub(crate) fn router(app: &Arc<App>, tables: &[(Face, &'static [Route])]) -> Rou
         async move { reply }
     };
     around(router.fallback(unknown).method_not_allowed_fallback(wrong), app)
+}
+
+/// Opens a connection for responses.
+async fn socket(gate: &Gate, request: Request) -> Outcome {
+    let app = &gate.app;
+    let refused = |reason: &'static str| _ = app.metrics.refused.get_or_create(&Reason { reason }).inc();
+    let caller = Face::Api.caller(app, request.headers()).inspect_err(|_| refused("key"))?;
+    if !caller.scopes.contains(&Scope::Append) {
+        refused("scope");
+        return Err(Refusal::missing_scope(Scope::Append));
+    }
+    let (mut head, _) = request.into_parts();
+    let upgrade = WebSocketUpgrade::from_request_parts(&mut head, &()).await.map_err(|error| {
+        Refusal::new(426, "websocket_required", format!("GET is for WebSocket here; POST asks for a response: {error}"))
+    })?;
+    let most = app.config.limits.body_bytes;
+    let call = Call::new(app, caller, Vec::new(), Query::new(""), head.headers);
+    let upgrade = upgrade.max_message_size(most).max_frame_size(most);
+    Ok(upgrade.on_upgrade(move |socket| responses::socket::Session::new(call).run(socket)))
 }
 
 /// Passes a request on to an upstream.

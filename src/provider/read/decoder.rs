@@ -181,6 +181,12 @@ impl Decoder {
     }
 }
 
+/// The provider whose thinking is a target's own.
+#[cfg(feature = "server")]
+pub(crate) fn provider_of(target: Target) -> &'static str {
+    (target.wire().decode)(target).provider()
+}
+
 /// Decodes a whole answer, or a stream that was kept, to the message that it is.
 ///
 /// ```

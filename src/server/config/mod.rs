@@ -1,5 +1,6 @@
 //! The settings of a server: defaults < a TOML file < the environment < flags.
 
+mod model;
 mod upstream;
 
 use std::net::SocketAddr;
@@ -14,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::log::limits::{check_key, check_tags};
 use crate::model::Name;
 use crate::store::Retention;
+pub use model::Model;
 pub use upstream::{OnDisconnect, Record, Repair, Upstream};
 
 /// The settings of a server. Every field has a default; an unknown name is an error.
@@ -57,6 +59,9 @@ pub struct Config {
     /// Servers of models to which `/proxy/NAME` leads. None by default; only a file can have them.
     #[serde(rename = "upstream", skip_serializing_if = "Vec::is_empty")]
     pub upstreams: Vec<Upstream>,
+    /// Where models are, for `POST /v1/responses`. The first row that a model's name fits counts; only a file can have them.
+    #[serde(rename = "model", skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<Model>,
 }
 
 /// Addresses, TLS, the shutdown.
@@ -366,6 +371,7 @@ impl Config {
             policy.check().map_err(|error| invalid(&format!("retention, policy {number}"), &error.to_string()))?;
         }
         upstream::check(&self.upstreams)?;
+        model::check(&self.models, &self.upstreams)?;
         if self.server.retention_seconds == 0 {
             return Err(invalid("server.retention_seconds", "it must be at least 1"));
         }

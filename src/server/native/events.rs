@@ -60,7 +60,13 @@ pub(in crate::server) fn events(call: Call, _: Body) -> Streaming {
 }
 
 /// The pieces of an answer that is still being produced.
-struct Pieces(Receiver<Bytes>);
+pub(in crate::server) struct Pieces(Receiver<Bytes>);
+
+impl Pieces {
+    pub(in crate::server) const fn of(pieces: Receiver<Bytes>) -> Self {
+        Self(pieces)
+    }
+}
 
 impl http_body::Body for Pieces {
     type Data = Bytes;

@@ -23,6 +23,7 @@ use crate::history::{NextStep, StoredMessage};
 use crate::log::{Health, ListPage, Receipt, Redaction, Verification};
 use crate::provider::{OptionValues, PROMPT_OPTIONS, PromptOption};
 use conversations::{AllUnfinished, Deleted, Described, Found, New, NewFork, TagChange, Tags, Title};
+pub(in crate::server) use events::Pieces;
 use exchanges::Stopped;
 use ingest::Ingested;
 use messages::{Entries, Messages, NewSummary, Rewind};

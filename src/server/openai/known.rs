@@ -24,17 +24,17 @@ pub(super) struct Conversation {
     metadata: Json,
 }
 
-pub(super) fn shown(id: ConversationId) -> String {
+pub(crate) fn shown(id: ConversationId) -> String {
     format!("{PREFIX}{}", uuid::Uuid::from(id).simple())
 }
 
 /// The conversation with an id. A text that is no id names nothing.
-pub(super) fn named(text: &str) -> Option<ConversationId> {
+pub(crate) fn named(text: &str) -> Option<ConversationId> {
     let digits = text.strip_prefix(PREFIX).filter(|digits| digits.len() == 32)?;
     digits.parse().ok()
 }
 
-pub(super) fn not_found(text: &str) -> Refusal {
+pub(crate) fn not_found(text: &str) -> Refusal {
     Refusal::new(404, None, format!("Conversation with id '{text}' not found."))
 }
 

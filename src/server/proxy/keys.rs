@@ -61,6 +61,36 @@ pub(super) fn caller(
     }
 }
 
+/// The header with which an upstream is asked by this server itself: the client's key, if it came beside one of this server; else
+/// that of the settings.
+pub(crate) fn credential(
+    app: &App,
+    asked: &HeaderMap,
+    upstream: &Upstream,
+    target: Target,
+) -> Option<(HeaderName, HeaderValue)> {
+    let is_of_client = |value: &&HeaderValue| !is_own(secret(value));
+    // Where keys are needed, the client's key for this server is in `Authorization`.
+    let names = CREDENTIALS.iter().filter(|name| app.keys.is_none() || **name != "authorization");
+    let given = names.filter_map(|name| asked.get(*name)).find(is_of_client).map(|value| secret(value).to_owned());
+    let key = given.as_deref().or(upstream.key())?;
+    let place = place(target);
+    let value = if place == "authorization" { format!("Bearer {key}") } else { key.to_owned() };
+    let mut value = HeaderValue::try_from(value).ok()?;
+    value.set_sensitive(true);
+    Some((place, value))
+}
+
+/// Where a wire has its key.
+fn place(target: Target) -> HeaderName {
+    let wire = target.wire().name;
+    HeaderName::from_static(match wire {
+        _ if wire == Target::ANTHROPIC.wire().name => "x-api-key",
+        _ if wire == Target::GEMINI.wire().name => "x-goog-api-key",
+        _ => "authorization",
+    })
+}
+
 /// Puts the key of the settings into a request that has none of the upstream's.
 pub(super) fn complete(
     headers: &mut HeaderMap,
@@ -74,14 +104,7 @@ pub(super) fn complete(
     else {
         return;
     };
-    let place = place.unwrap_or_else(|| {
-        let wire = target.wire().name;
-        HeaderName::from_static(match wire {
-            _ if wire == Target::ANTHROPIC.wire().name => "x-api-key",
-            _ if wire == Target::GEMINI.wire().name => "x-goog-api-key",
-            _ => "authorization",
-        })
-    });
+    let place = place.unwrap_or_else(|| self::place(target));
     let value = if place == "authorization" { format!("Bearer {key}") } else { key.to_owned() };
     if let Ok(mut value) = HeaderValue::try_from(value) {
         value.set_sensitive(true);

@@ -41,8 +41,9 @@ use answer::{Line, Passing};
 use exchange::{Asked, Captured, Secrets};
 use sending::Sending;
 
+pub(crate) use keys::credential;
 pub use record::erasing;
-pub(crate) use record::{Exchange, exchange};
+pub(crate) use record::{Exchange, exchange, owner_key};
 
 /// The paths of the proxy, as routes.
 pub(crate) const ROUTES: [&str; 3] = ["/proxy/{upstream}", "/proxy/{upstream}/", "/proxy/{upstream}/{*path}"];

@@ -89,6 +89,11 @@ impl Upstreams {
         )))
     }
 
+    /// The names of all.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.all.iter().map(|upstream| &*upstream.set.name)
+    }
+
     /// Where what `/v1` does not serve itself goes.
     pub(crate) fn default(&self) -> Option<&Arc<Upstream>> {
         self.all.iter().find(|upstream| upstream.set.default)
@@ -189,6 +194,14 @@ impl Upstream {
         let roots = roots.clone().unwrap_or_else(|| Arc::new(RootCertStore::empty()));
         let client = client(checked, idle, roots).map_err(|problem| Error::InvalidInput(format!("TLS: {problem}")))?;
         Ok(Self { set: set.clone(), target, base, key: key.transpose()?, client })
+    }
+
+    /// What comes before `/chat/completions` and `/responses`.
+    pub(crate) fn path(&self) -> &'static str {
+        known(&self.set.name).filter(|_| self.set.url.is_none()).map_or("/v1", |known| match known.wire {
+            Some(_) => known.path,
+            None => "/v1",
+        })
     }
 
     /// The key of the settings.

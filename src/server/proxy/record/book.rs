@@ -15,6 +15,7 @@ use crate::history::{EntryKind, StoredMessage};
 use crate::log::NewConversation;
 use crate::log::reading::PageSize;
 use crate::model::{Body, Chunk, ConversationId, Json, Message, Metadata, Name, Role};
+use crate::server::app::App;
 use crate::server::exchanges::Exchanges;
 use crate::server::keys::random;
 use crate::store::Store;
@@ -186,6 +187,12 @@ impl Secret {
     fn read(metadata: Option<Json>) -> Option<Self> {
         serde_json::from_str(metadata?.as_str()).ok()
     }
+}
+
+/// A key of an owner, the same at all servers of a store.
+pub(crate) fn owner_key(app: &App, owner: &str) -> Result<[u8; 32]> {
+    Book::open(&app.store, &app.exchanges, owner)?;
+    app.exchanges.key_of(owner, || Err(Error::Closed))
 }
 
 impl<'a> Book<'a> {

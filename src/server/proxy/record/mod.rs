@@ -32,6 +32,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
+pub(crate) use self::book::owner_key;
 use self::book::{Book, End, State};
 use self::call::{Call, Placing};
 pub use self::erased::erasing;

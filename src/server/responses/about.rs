@@ -1,0 +1,86 @@
+//! What the log keeps of a response beside its answer: what was asked, and where its input begins.
+//!
+//! It is the `native` data of the answer's message, of a wire that no provider has: no request ever holds it, and who erases the
+//! message erases it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::history::StoredMessage;
+use crate::model::{Extra, Json, Native, Role};
+
+/// The wire of this native data.
+const WIRE: &str = "convo-responses";
+/// The field of an answer's `extra` that says how a response ended, where its finish reason does not.
+const END: &str = "convo_response";
+
+/// What was asked.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct About {
+    /// The fields of the response that repeat the request.
+    pub(super) fields: Map<String, Value>,
+    /// The index of the first message of its input; its own answer's if it has none.
+    pub(super) input_from: u64,
+    /// The upstream, the target whose wire it speaks, and the model as the upstream names it.
+    pub(super) upstream: String,
+    pub(super) target: String,
+    pub(super) model: String,
+    /// What was done to the history on its way, a line each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) report: Vec<String>,
+    /// Whether reasoning goes to the client in a form that it can give back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) gives_reasoning: bool,
+}
+
+/// How a response ended.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct End {
+    /// Its client has cancelled it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_cancelled: bool,
+    /// Why it failed, where no provider said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) failure: Option<String>,
+}
+
+impl About {
+    /// What an answer's message says of its response; `None` if it is no response's.
+    pub(super) fn of(stored: &StoredMessage) -> Option<Self> {
+        if stored.message.role != Role::Assistant {
+            return None;
+        }
+        Self::of_native(stored.message.metadata.native.as_ref())
+    }
+
+    pub(super) fn of_native(native: Option<&Native>) -> Option<Self> {
+        let native = native.filter(|native| native.wire == WIRE)?;
+        serde_json::from_str(native.json.as_str()).ok()
+    }
+
+    pub(super) fn to_native(&self) -> Option<Native> {
+        let json = Json::new(serde_json::to_string(self).ok()?).ok()?;
+        Some(Native { wire: WIRE.to_owned(), json })
+    }
+
+    /// The conversation that the request named.
+    pub(super) fn conversation(&self) -> Option<&str> {
+        self.fields.get("conversation")?.get("id")?.as_str()
+    }
+
+    pub(super) fn is(&self, field: &str) -> bool {
+        self.fields.get(field).and_then(Value::as_bool).unwrap_or_default()
+    }
+}
+
+impl End {
+    pub(super) fn of(extra: &Extra) -> Self {
+        extra.get(END).and_then(|json| serde_json::from_str(json.as_str()).ok()).unwrap_or_default()
+    }
+
+    pub(super) fn put(&self, extra: &mut Extra) {
+        if let Some(json) = serde_json::to_string(self).ok().and_then(|text| Json::new(text).ok()) {
+            extra.push(END, json);
+        }
+    }
+}

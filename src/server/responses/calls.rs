@@ -1,0 +1,392 @@
+//! Responses: created, read, followed, cancelled, deleted; their input.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use super::about::About;
+use super::asked::Asked;
+use super::encoder::Encoder;
+use super::following::{Following, Next, Unkept};
+use super::id::ResponseId;
+
+use super::models::At;
+use super::parameters::{self, Rendered};
+use super::place::{Begin, DELETED, Found, Home, Placed, Reach};
+use super::run::Running;
+use super::sealed::Seal;
+use super::tools::HostedTools;
+use crate::error::Error;
+use crate::history::{Entry, MessageState};
+use crate::model::Timestamp;
+use crate::provider::{provider_of, render};
+use crate::record;
+use crate::server::app::{Call, Outcome, Streaming, ok};
+use crate::server::body::{self, Bounds};
+use crate::server::openai::{Given, given};
+use crate::server::refusal::Refusal;
+
+/// Whether hosted tools that an upstream has not are left out, in place of a refusal: `drop`.
+const HOSTED_TOOLS: &str = "x-convo-hosted-tools";
+/// How many lines the report has of what was done to the history.
+const REPORT: &str = "x-convo-report";
+/// The conversation that has the response.
+const CONVERSATION: &str = "x-convo-conversation";
+
+/// Which conversations a call may read and write. What it does not keep is its own.
+pub(super) fn reach(call: &Call) -> Reach {
+    let connection = format!("{}\n{}", call.caller.owner, Uuid::now_v7());
+    Reach { kept: call.app.store.clone(), passing: call.app.responses.passing.clone(), connection }
+}
+
+/// A request, ready to be sent.
+struct Prepared {
+    at: At,
+    asked: Asked,
+    placed: Placed,
+    about: About,
+    body: Vec<u8>,
+    seal: Option<Seal>,
+}
+
+impl Prepared {
+    fn of(call: &Call, reach: &Reach, body: &[u8]) -> Result<Self, Refusal> {
+        let asked = Asked::read(call, body)?;
+        let at = At::of(&call.app, &asked.model)?;
+        let hosted = match call.header(HOSTED_TOOLS) {
+            Some("drop") => HostedTools::Drop,
+            None | Some("refuse") => HostedTools::Refuse,
+            Some(_) => return Err(Refusal::value(HOSTED_TOOLS, "expected `refuse` or `drop`")),
+        };
+        let rendered = parameters::rendered(&asked.fields, at.target, &at.model, hosted, at.context_tokens)?;
+        let Rendered { options, fields, report, .. } = rendered;
+        let placed = Placed::find(call, reach, &asked, at.name())?;
+        let conversation = placed.conversation(asked.instructions.as_deref());
+        let prompt = render(at.target, &conversation, &options)?;
+        let body = parameters::merged(&prompt.request, fields)?;
+        let mut lines = placed.report.clone();
+        lines.extend(report);
+        lines.extend(prompt.report.iter().map(ToString::to_string));
+        let gives_reasoning = !asked.is_stored && asked.includes("reasoning.encrypted_content");
+        let seal = gives_reasoning.then(|| Seal::open(&call.app, &call.caller.owner)).transpose()?;
+        let mut fields = parameters::echo(&asked.fields);
+        fields.insert("previous_response_id".to_owned(), asked.previous.clone().into());
+        let conversation = asked.conversation.as_ref().map_or(Value::Null, |id| json!({ "id": id }));
+        fields.insert("conversation".to_owned(), conversation);
+        let about = About {
+            fields,
+            input_from: 0,
+            upstream: at.name().to_owned(),
+            target: at.target.to_string(),
+            model: at.model.clone(),
+            report: lines,
+            gives_reasoning,
+        };
+        Ok(Self { at, asked, placed, about, body, seal })
+    }
+}
+
+/// A response that has begun.
+pub(super) struct Started {
+    pub(super) id: ResponseId,
+    pub(super) following: Following,
+    pub(super) unkept: Option<Unkept>,
+    pub(super) streams: bool,
+    in_background: bool,
+    report: usize,
+}
+
+/// Begins a response. What it does not keep goes with `unkept`.
+pub(super) async fn start(call: &Call, reach: &Reach, bytes: Arc<body::Held>) -> Result<Started, Refusal> {
+    let app = Arc::clone(&call.app);
+    let stream = app.streams.begin(&call.caller.key)?;
+    let digest = record::digest(&[call.caller.key.as_bytes(), b"\0", &bytes.bytes].concat());
+    let is_retry = call.header("x-stainless-retry-count").is_some_and(|count| count != "0");
+    if is_retry && let Some(id) = app.responses.recent(digest) {
+        return again(call, reach, id, &bytes).await;
+    }
+    let (asking, reaching, held) = (call.clone(), reach.clone(), Arc::clone(&bytes));
+    let prepared = app.pool.run(move || Prepared::of(&asking, &reaching, &held.bytes).map(Box::new)).await?;
+    let Prepared { at, asked, placed, about, body, seal } = *prepared;
+    let request = at.request(call, body)?;
+    let exchange = Uuid::now_v7();
+    let (registered, mut stopped) = app.exchanges.begin(exchange, &call.caller.owner);
+    let home = placed.home.clone();
+    app.exchanges.placed(exchange, home.name.id());
+    let provider = provider_of(at.target);
+    let (report, in_background) = (about.report.len(), asked.in_background);
+    let running = Running {
+        app: Arc::clone(&app),
+        at,
+        room: Arc::clone(&call.room),
+        stopped: stopped.clone(),
+        _stream: stream,
+        _registered: registered,
+    };
+    // What is asked in the background is stored first; else nothing is stored of what the upstream refuses.
+    let sent = match in_background {
+        true => Sent::Not(request),
+        false => tokio::select! {
+            biased;
+            answer = running.at.send(request) => Sent::Answered(answer?),
+            _ = stopped.wait_for(|is| *is) => {
+                return Err(Refusal::new(409, "cancelled", "the response was cancelled before it began"));
+            }
+        },
+    };
+    let (begun, beginning) = oneshot::channel();
+    let (beginner, kept_about) = (call.clone(), about.clone());
+    // From here on it ends, whether its client waits or not.
+    tokio::spawn(async move {
+        let begin = running.app.pool.run(move || placed.begin(&beginner, about, provider)).await;
+        let (writer, id) = match begin {
+            Ok(Begin::Begun { writer, id }) => (writer, id),
+            Ok(Begin::Repeated(id)) => {
+                let _ = begun.send(Ok((id, None)));
+                return;
+            }
+            Err(refusal) => {
+                let _ = begun.send(Err(refusal));
+                return;
+            }
+        };
+        let _ = begun.send(Ok((id, Some(writer.first_seq()))));
+        match sent {
+            Sent::Not(request) => running.ask(request, writer, id).await,
+            Sent::Answered(answer) => running.store(answer, writer, id).await,
+        }
+    });
+    let (id, first_seq) = beginning.await.unwrap_or_else(|_| Err(Refusal::internal("the response did not begin")))?;
+    let Some(first_seq) = first_seq else { return again(call, reach, id, &bytes).await };
+    if home.is_kept {
+        app.responses.remember(digest, id);
+    }
+    let unkept = (!home.is_kept).then(|| unkept(call, &home));
+    let opening = Arc::clone(&app);
+    let opened = app.pool.run(move || {
+        let mut about = kept_about;
+        about.fields.insert("id".to_owned(), id.to_string().into());
+        let encoder = Encoder::new(id, about, seal, Timestamp::now());
+        Following::open(&opening, &home, first_seq, encoder, None)
+    });
+    let following = opened.await?;
+    Ok(Started { id, following, unkept, streams: asked.streams, in_background, report })
+}
+
+enum Sent {
+    Not(axum::extract::Request),
+    Answered(axum::http::Response<hyper::body::Incoming>),
+}
+
+fn unkept(call: &Call, home: &Home) -> Unkept {
+    Unkept { home: home.clone(), exchanges: Arc::clone(&call.app.exchanges), owner: call.caller.owner.clone() }
+}
+
+/// The response that a repeated request has begun already.
+async fn again(call: &Call, reach: &Reach, id: ResponseId, body: &body::Held) -> Result<Started, Refusal> {
+    let (asked, found) = (Asked::read(call, &body.bytes)?, found(call, reach, id).await?);
+    let report = found.about.report.len();
+    let following = follow(call, found, None).await?;
+    let (streams, in_background) = (asked.streams, asked.in_background);
+    Ok(Started { id, following, unkept: None, streams, in_background, report })
+}
+
+async fn found(call: &Call, reach: &Reach, id: ResponseId) -> Result<Found, Refusal> {
+    let (asking, reaching) = (call.clone(), reach.clone());
+    let find = move || reaching.find(&asking, id)?.ok_or_else(|| not_found(&id.to_string()));
+    call.app.pool.run(find).await
+}
+
+fn not_found(id: &str) -> Refusal {
+    Refusal::new(404, None, format!("Response with id '{id}' not found."))
+}
+
+async fn follow(call: &Call, found: Found, known: Option<u64>) -> Result<Following, Refusal> {
+    let call = call.clone();
+    let app = Arc::clone(&call.app);
+    app.pool
+        .run(move || {
+            let (first_seq, home) = (found.stored.first_seq, found.home.clone());
+            Following::open(&call.app, &home, first_seq, encoder(&call, found)?, known)
+        })
+        .await
+}
+
+/// What encodes a stored response, from its beginning.
+fn encoder(call: &Call, found: Found) -> Result<Encoder, Refusal> {
+    let Found { id, stored, about, .. } = found;
+    let seal = about.gives_reasoning.then(|| Seal::open(&call.app, &call.caller.owner)).transpose()?;
+    let created_at = stored.message.metadata.created_at.unwrap_or_else(Timestamp::now);
+    Ok(Encoder::new(id, about, seal, created_at))
+}
+
+pub(super) fn create(call: Call, body: Body) -> Streaming {
+    Box::pin(async move {
+        let promised = call.header("content-length").and_then(|length| length.parse().ok());
+        let held = body::read(&call.app, &call.caller.owner, body, promised, Bounds::of(&call.app)).await?;
+        let reach = reach(&call);
+        let Started { id, following, unkept, streams, in_background, report } =
+            start(&call, &reach, Arc::new(held)).await?;
+        let following = following.with(unkept);
+        let mut reply = match (streams, in_background) {
+            (true, _) => following.stream(Arc::clone(&call.room)),
+            (false, true) => {
+                let mut following = following;
+                // Its beginning is stored: that is there at once.
+                let _: Next = following.next().await?;
+                ok(&following.object())?
+            }
+            (false, false) => ok(&following.whole().await?)?,
+        };
+        let mut set = |name: &'static str, value: String| {
+            if let Ok(value) = HeaderValue::try_from(value) {
+                reply.headers_mut().insert(HeaderName::from_static(name), value);
+            }
+        };
+        set(REPORT, report.to_string());
+        set(CONVERSATION, crate::server::openai::shown(id.conversation));
+        Ok(reply)
+    })
+}
+
+fn named(call: &Call) -> Result<ResponseId, Refusal> {
+    let text = call.part("response");
+    ResponseId::named(text).ok_or_else(|| not_found(text))
+}
+
+pub(super) fn get(call: Call, _: Body) -> Streaming {
+    Box::pin(async move {
+        call.query.check(&["stream", "starting_after", "include", "include[]", "include_obfuscation"])?;
+        let streams = match call.query.get("stream") {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(_) => return Err(Refusal::value("stream", "expected `true` or `false`")),
+        };
+        let known = call.query.number("starting_after", 0, u64::MAX)?;
+        if known.is_some() && !streams {
+            return Err(Refusal::value("starting_after", "it is of a stream: `stream=true`"));
+        }
+        let reach = reach(&call);
+        let found = found(&call, &reach, named(&call)?).await?;
+        if streams {
+            let stream = call.app.streams.begin(&call.caller.key)?;
+            let following = follow(&call, found, known).await?;
+            return Ok(following.holding(stream).stream(Arc::clone(&call.room)));
+        }
+        let app = Arc::clone(&call.app);
+        let object = app.pool.run(move || Ok(ok(&object(&call, found)?)?)).await?;
+        Ok(object)
+    })
+}
+
+/// A response as it is stored.
+fn object(call: &Call, found: Found) -> Result<Value, Refusal> {
+    const PAGE: usize = 1_000;
+    let (home, mut next) = (found.home.clone(), found.stored.first_seq);
+    let mut encoder = encoder(call, found)?;
+    loop {
+        let entries: Vec<Entry> = home.store.entries(&home.name, next.., PAGE)?;
+        let Some(last) = entries.last().map(|entry| entry.seq) else { return Ok(encoder.object()) };
+        for entry in entries {
+            encoder.take(entry);
+        }
+        if encoder.status.is_end() {
+            return Ok(encoder.object());
+        }
+        next = last + 1;
+    }
+}
+
+pub(super) fn cancel(call: Call, _: Body) -> Streaming {
+    Box::pin(async move {
+        let reach = reach(&call);
+        let found = found(&call, &reach, named(&call)?).await?;
+        if found.stored.state == MessageState::Streaming {
+            call.app.exchanges.stop(&call.caller.owner, found.id.conversation);
+        }
+        let following = follow(&call, found, None).await?;
+        ok(&following.whole().await?)
+    })
+}
+
+/// A response that is no more.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "DeletedResponse")]
+pub(super) struct Deleted {
+    id: String,
+    #[schemars(extend("const" = "response"))]
+    object: &'static str,
+    #[schemars(extend("const" = true))]
+    deleted: bool,
+}
+
+/// Deletes a response. Its content is erased once nothing goes on from it.
+pub(super) fn delete(call: &Call, _: &[u8]) -> Outcome {
+    let id = named(call)?;
+    let found = reach(call).find(call, id)?.ok_or_else(|| not_found(call.part("response")))?;
+    let Home { store, name, .. } = &found.home;
+    call.app.exchanges.stop(&call.caller.owner, id.conversation);
+    let tag = format!("{DELETED}{}", id.message);
+    store.tag(name, &[&tag])?;
+    // A conversation that the client made is the client's to delete.
+    if found.about.conversation().is_none() {
+        erase_unused(store, name)?;
+    }
+    ok(&Deleted { id: id.to_string(), object: "response", deleted: true })
+}
+
+/// Deletes the conversation of responses that are all deleted.
+fn erase_unused(store: &crate::Store, name: &crate::model::Name) -> Result<(), Refusal> {
+    let item = store.describe(name)?;
+    let is_deleted = |index: u64| item.tags.iter().any(|tag| *tag == format!("{DELETED}{index}"));
+    let mut from = 0;
+    loop {
+        let page = store.messages(name, from, 100)?;
+        let Some(last) = page.last().map(|stored| stored.index) else { break };
+        let answers = page.iter().filter(|stored| stored.message.role == crate::model::Role::Assistant);
+        let in_use = answers.filter(|stored| About::of(stored).is_some()).any(|stored| !is_deleted(stored.index));
+        if in_use {
+            return Ok(());
+        }
+        from = last + 1;
+    }
+    match store.delete(name) {
+        // Forks go on from it.
+        Ok(()) | Err(Error::SharedByForks { .. } | Error::NotFound { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+pub(super) fn input_items(call: &Call, _: &[u8]) -> Outcome {
+    call.query.check(&["limit", "order", "after", "include", "include[]"])?;
+    let id = named(call)?;
+    let found = reach(call).find(call, id)?.ok_or_else(|| not_found(call.part("response")))?;
+    let limit = usize::try_from(call.query.number("limit", 1, 100)?.unwrap_or(20)).unwrap_or(20);
+    let is_ascending = match call.query.get("order") {
+        None | Some("desc") => false,
+        Some("asc") => true,
+        Some(_) => return Err(Refusal::value("order", "expected `asc` or `desc`")),
+    };
+    let count = usize::try_from(id.message.saturating_sub(found.about.input_from)).unwrap_or(usize::MAX);
+    let messages = found.home.store.messages(&found.home.name, found.about.input_from, count)?;
+    let mut items: Vec<Given> = messages.iter().filter(|stored| stored.index < id.message).flat_map(given).collect();
+    if !is_ascending {
+        items.reverse();
+    }
+    if let Some(after) = call.query.get("after").filter(|after| !after.is_empty()) {
+        let at = items.iter().position(|item| item.id == after);
+        let at = at.ok_or_else(|| Refusal::value("after", "it is no item of this input"))?;
+        items.drain(..=at);
+    }
+    let has_more = items.len() > limit;
+    items.truncate(limit);
+    let (first_id, last_id) = (items.first().map(|item| item.id.clone()), items.last().map(|item| item.id.clone()));
+    let data: Vec<Value> = items.iter().filter_map(|item| serde_json::from_str(&item.json).ok()).collect();
+    ok(&json!({ "object": "list", "data": data, "first_id": first_id, "last_id": last_id, "has_more": has_more }))
+}

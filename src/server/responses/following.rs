@@ -1,0 +1,207 @@
+//! Followers of a response: its events from the log, those that are stored and those that come.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::{HeaderName, HeaderValue};
+use bytes::Bytes;
+use serde_json::Value;
+use tokio::sync::mpsc::{Sender, channel};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use super::encoder::{Encoder, Event};
+use super::id::ResponseId;
+use super::place::Home;
+use crate::error::Error;
+use crate::history::Cursor;
+use crate::server::app::{App, Reply, reply};
+use crate::server::exchanges::Exchanges;
+use crate::server::ledger::{InPieces, Room};
+use crate::server::native::Pieces;
+use crate::server::refusal::Refusal;
+use crate::server::room::Stream;
+use crate::store::{Store, Tail};
+
+/// What a client does not read waits here, and the log is not read meanwhile.
+const PIECES: usize = 1;
+
+/// What comes next of a response.
+pub(super) enum Next {
+    Events(Vec<Event>),
+    /// Nothing, for so long that a connection may be taken for dead.
+    Nothing,
+    End,
+}
+
+/// A response that is read as it comes.
+pub(super) struct Following {
+    app: Arc<App>,
+    /// Absent while it reads.
+    tail: Option<Tail>,
+    encoder: Encoder,
+    closing: watch::Receiver<bool>,
+    /// The number of the last event that its reader knows.
+    known: Option<u64>,
+    unkept: Option<Unkept>,
+    stream: Option<Stream>,
+}
+
+impl Following {
+    /// From the entry at this seq, with which the response begins.
+    pub(super) fn open(
+        app: &Arc<App>,
+        home: &Home,
+        first_seq: u64,
+        encoder: Encoder,
+        known: Option<u64>,
+    ) -> Result<Self, Refusal> {
+        let tail = home.store.tail(&home.name, Cursor::from(first_seq.saturating_sub(1)))?;
+        let closing = app.closing.subscribe();
+        Ok(Self { app: Arc::clone(app), tail: Some(tail), encoder, closing, known, unkept: None, stream: None })
+    }
+
+    /// With what goes when nobody follows any more.
+    pub(super) fn with(mut self, unkept: Option<Unkept>) -> Self {
+        self.unkept = unkept;
+        self
+    }
+
+    /// With a place among the streams of the server.
+    pub(super) fn holding(mut self, stream: Stream) -> Self {
+        self.stream = Some(stream);
+        self
+    }
+
+    /// The next events, once there are some.
+    pub(super) async fn next(&mut self) -> Result<Next, Refusal> {
+        loop {
+            if self.encoder.status.is_end() {
+                return Ok(Next::End);
+            }
+            let lost = || Refusal::internal("the response cannot be read on");
+            let mut tail = self.tail.take().ok_or_else(lost)?;
+            let read = self.app.pool.run_for_follower(move || {
+                let entries = tail.read();
+                Ok((tail, entries))
+            });
+            let (tail, entries) = read.await?;
+            let tail = self.tail.insert(tail);
+            let entries = entries?;
+            let is_news = !entries.is_empty();
+            let known = self.known;
+            let is_new = |event: &Event| known.is_none_or(|known| event.number > known);
+            let events: Vec<Event> =
+                entries.into_iter().flat_map(|entry| self.encoder.take(entry)).filter(is_new).collect();
+            if !events.is_empty() {
+                return Ok(Next::Events(events));
+            }
+            if is_news {
+                continue;
+            }
+            let quiet = Instant::now() + self.app.config.limits.keep_alive().max(Duration::from_millis(10));
+            tokio::select! {
+                biased;
+                _ = self.closing.wait_for(|is_closing| *is_closing) => return Ok(Next::End),
+                news = poll_fn(|context| tail.poll_news(context)) => match news {
+                    Ok(()) => {}
+                    Err(Error::Closed) => return Ok(Next::End),
+                    Err(error) => return Err(error.into()),
+                },
+                () = sleep_until(quiet) => return Ok(Next::Nothing),
+            }
+        }
+    }
+
+    /// The whole response, once it has ended.
+    pub(super) async fn whole(mut self) -> Result<Value, Refusal> {
+        while !matches!(self.next().await?, Next::End) {}
+        match self.encoder.status.is_end() {
+            true => Ok(self.encoder.object()),
+            false => Err(Refusal::busy("the server ends; GET the response from the next one")),
+        }
+    }
+
+    /// The response as far as it was read.
+    pub(super) fn object(&self) -> Value {
+        self.encoder.object()
+    }
+
+    /// Whether it has ended, and is of no use to go on from.
+    pub(super) const fn has_failed(&self) -> bool {
+        self.encoder.status.has_failed()
+    }
+
+    /// Its events as they come.
+    pub(super) fn stream(self, room: Arc<Room>) -> Reply {
+        let (sender, receiver) = channel(PIECES);
+        tokio::spawn(self.send(sender, room));
+        let mut reply = reply(200, "text/event-stream", InPieces::of(axum::body::Body::new(Pieces::of(receiver))));
+        for (name, value) in [("cache-control", "no-store"), ("x-accel-buffering", "no")] {
+            reply.headers_mut().insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        reply
+    }
+
+    async fn send(mut self, sender: Sender<Bytes>, room: Arc<Room>) {
+        loop {
+            let next = tokio::select! {
+                biased;
+                () = sender.closed() => return,
+                next = self.next() => next,
+            };
+            let text: Bytes = match next {
+                Ok(Next::Events(events)) => room.hold(lines(&events).into()),
+                Ok(Next::Nothing) => Bytes::from_static(b": alive\n\n"),
+                Ok(Next::End) => return,
+                Err(refusal) => {
+                    let event = error_event(self.encoder.number(), &refusal);
+                    let _ = sender.send(lines(&[event]).into()).await;
+                    return;
+                }
+            };
+            if sender.send(text).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn lines(events: &[Event]) -> String {
+    use std::fmt::Write as _;
+    events.iter().fold(String::new(), |mut text, event| {
+        let _ = write!(text, "event: {}\ndata: {}\n\n", event.kind, event.data);
+        text
+    })
+}
+
+/// The event of an error that is none of the response.
+fn error_event(number: u64, refusal: &Refusal) -> Event {
+    let mut error = serde_json::to_value(refusal.body()).unwrap_or_default();
+    let error = error.get_mut("error").map(Value::take).unwrap_or_default();
+    let data = serde_json::json!({ "type": "error", "sequence_number": number, "error": error });
+    Event { number, kind: "error", data }
+}
+
+/// A conversation in memory that goes when this is dropped, and with it the answer that is written to it.
+#[derive(Debug)]
+pub(super) struct Unkept {
+    pub(super) home: Home,
+    pub(super) exchanges: Arc<Exchanges>,
+    pub(super) owner: String,
+}
+
+impl Drop for Unkept {
+    fn drop(&mut self) {
+        self.exchanges.stop(&self.owner, self.home.name.id());
+        // It is in memory: that takes no time.
+        let _ = Store::delete(&self.home.store, &self.home.name);
+    }
+}
+
+impl Unkept {
+    pub(super) fn is(&self, id: ResponseId) -> bool {
+        self.home.name.id() == id.conversation
+    }
+}

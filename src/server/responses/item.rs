@@ -1,0 +1,133 @@
+//! Items of a response: those of the Conversations API, in the words of the request that asked for them.
+
+use serde_json::{Value, json};
+
+use super::about::About;
+use super::sealed::Seal;
+use super::tools::{Declared, ToolNames};
+use crate::history::{MessageState, StoredMessage};
+use crate::model::{Body, Chunk, Message};
+use crate::provider::Target;
+use crate::server::openai::given;
+
+/// How the items of a response are written.
+#[derive(Debug)]
+pub(super) struct Shape {
+    tools: ToolNames,
+    gives_reasoning: bool,
+    /// Whether nothing is added to an item once the next one has begun. Chat Completions has its parts side by side.
+    pub(super) closes_early: bool,
+    upstream: String,
+    model: String,
+    seal: Option<Seal>,
+}
+
+impl Shape {
+    pub(super) fn of(about: &About, seal: Option<Seal>) -> Self {
+        let target = about.target.parse::<Target>().unwrap_or(Target::OPENAI_RESPONSES);
+        Self {
+            tools: ToolNames::of(&about.fields, target),
+            gives_reasoning: about.gives_reasoning,
+            closes_early: target.wire().name != Target::OPENAI_CHAT.wire().name,
+            upstream: about.upstream.clone(),
+            model: about.model.clone(),
+            seal,
+        }
+    }
+
+    pub(super) fn is_custom(&self, name: &str) -> bool {
+        matches!(self.tools.back(name), Declared::Custom { .. })
+    }
+
+    /// Gives a call the name by which the client declared its tool.
+    fn name_call(&self, item: &mut Value) {
+        let Some(name) = item.get("name").and_then(Value::as_str) else { return };
+        let (name, namespace, is_custom) = match self.tools.back(name) {
+            Declared::Function { name, namespace } => (name, namespace, false),
+            Declared::Custom { name, namespace } => (name, namespace, true),
+        };
+        item["name"] = name.into();
+        if let Some(namespace) = namespace {
+            item["namespace"] = namespace.into();
+        }
+        if is_custom && item["type"] == "function_call" {
+            let arguments = item["arguments"].take();
+            let arguments = arguments.as_str().unwrap_or_default();
+            // What is no such object is the input itself: models do write it so.
+            let input = serde_json::from_str::<Value>(arguments).ok();
+            let input = input.as_ref().and_then(|object| object.get("input")?.as_str()).unwrap_or(arguments);
+            item["input"] = input.into();
+            item["type"] = "custom_tool_call".into();
+            if let Value::Object(fields) = item {
+                fields.remove("arguments");
+            }
+        }
+    }
+}
+
+/// The item of a chunk, or of the parts of a message.
+pub(super) fn item_of(
+    shape: &Shape,
+    id: &str,
+    message: u64,
+    chunks: &[(u32, Chunk)],
+    state: MessageState,
+) -> Option<Value> {
+    let named = chunks.iter().map(|(_, chunk)| Chunk { id: Some(id.to_owned()), ..chunk.clone() });
+    let mut stored = StoredMessage::new(message, state, Message::assistant(named));
+    stored.chunk_indexes = chunks.iter().map(|(index, _)| *index).collect();
+    let given = given(&stored).into_iter().next()?;
+    let mut item: Value = serde_json::from_str(&given.json).ok()?;
+    let status = match state {
+        MessageState::Streaming => "in_progress",
+        MessageState::Interrupted => "incomplete",
+        MessageState::Complete | MessageState::Synthetic => "completed",
+    };
+    match item["type"].as_str() {
+        Some("reasoning") => {
+            let Value::Object(fields) = &mut item else { return None };
+            fields.remove("encrypted_content");
+            fields.remove("status");
+            let sealed = shape.gives_reasoning.then(|| {
+                let (_, chunk) = chunks.first()?;
+                shape.seal.as_ref()?.thought(chunk, &shape.upstream, &shape.model)
+            });
+            if let Some(sealed) = sealed.flatten() {
+                fields.insert("encrypted_content".to_owned(), sealed.into());
+            }
+        }
+        Some("function_call" | "custom_tool_call") => {
+            item["status"] = status.into();
+            shape.name_call(&mut item);
+        }
+        Some("message") => item["status"] = status.into(),
+        _ => {}
+    }
+    Some(item)
+}
+
+/// An item of which nothing has come but that it begins.
+pub(super) fn in_progress(shape: &Shape, id: &str, chunk: &Chunk) -> Value {
+    match &chunk.body {
+        Body::Thinking { .. } => json!({ "id": id, "type": "reasoning", "summary": [] }),
+        Body::ToolCall { id: call, name, .. } => {
+            let mut item = json!({
+                "id": id, "type": "function_call", "status": "in_progress", "call_id": call, "name": name, "arguments": ""
+            });
+            shape.name_call(&mut item);
+            item
+        }
+        _ => json!({ "id": id, "type": "message", "status": "in_progress", "role": "assistant", "content": [] }),
+    }
+}
+
+/// The prefix of the id of the item that a chunk begins.
+pub(super) const fn prefix(body: &Body) -> &'static str {
+    match body {
+        Body::Text { .. } | Body::Refusal { .. } | Body::Image(_) | Body::Audio(_) | Body::File(_) => "msg",
+        Body::Thinking { .. } => "rs",
+        Body::ToolCall { .. } => "fc",
+        Body::ToolResult { .. } => "fco",
+        _ => "item",
+    }
+}

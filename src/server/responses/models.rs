@@ -1,0 +1,156 @@
+//! Which upstream a model is at, and how it is called there.
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+use std::sync::Arc;
+
+use super::model_call;
+use crate::model::Body as ChunkBody;
+use crate::provider::{Target, decode};
+use crate::server::app::{App, Call};
+use crate::server::config::Model;
+use crate::server::proxy;
+use crate::server::refusal::Refusal;
+use crate::server::upstream::Upstream;
+
+/// The most bytes of an error that are read.
+const ERROR_BYTES: usize = 64 * 1024;
+/// Headers of the client that go on: what they switch on is the upstream's.
+const ONWARD: [&str; 3] = ["anthropic-beta", "openai-organization", "openai-project"];
+const ANTHROPIC_VERSION: (&str, &str) = ("anthropic-version", "2023-06-01");
+
+/// A model at an upstream.
+#[derive(Clone, Debug)]
+pub(super) struct At {
+    pub(super) upstream: Arc<Upstream>,
+    pub(super) target: Target,
+    /// The model's name there.
+    pub(super) model: String,
+    /// How many tokens it takes, if the settings say so.
+    pub(super) context_tokens: Option<u64>,
+}
+
+impl At {
+    /// By the settings' table of models; else `upstream/model`; else at the default upstream.
+    pub(super) fn of(app: &App, model: &str) -> Result<Self, Refusal> {
+        let row = app.config.models.iter().find(|row| row.is_of(model));
+        let (name, model, wire, context_tokens) = match (row, model.split_once('/')) {
+            (Some(Model { upstream, wire, rename, context_tokens, .. }), _) => {
+                (upstream.as_str(), rename.as_deref().unwrap_or(model), wire.as_deref(), *context_tokens)
+            }
+            (None, Some((name, rest))) if app.upstreams.find(name).is_some() => (name, rest, None, None),
+            _ => match app.upstreams.default() {
+                Some(upstream) => (upstream.set.name.as_str(), model, None, None),
+                None => return Err(unknown(app, model)),
+            },
+        };
+        let upstream = app.upstreams.find(name).cloned().ok_or_else(|| unknown(app, model))?;
+        let target = match wire {
+            Some(wire) => wire.parse().ok(),
+            None => upstream.target.or_else(|| by_name(name)),
+        };
+        let target = target.ok_or_else(|| {
+            let message = format!("The settings do not say which wire the upstream {name:?} speaks: set its `wire`.");
+            Refusal::new(400, "unknown_wire", message)
+        })?;
+        Ok(Self { upstream, target, model: model.to_owned(), context_tokens })
+    }
+
+    /// The upstream's name.
+    pub(super) fn name(&self) -> &str {
+        &self.upstream.set.name
+    }
+
+    /// The request that asks it for an answer.
+    pub(super) fn request(&self, call: &Call, body: Vec<u8>) -> Result<Request, Refusal> {
+        let (path, query) = model_call::path(self.target, self.upstream.path(), &self.model);
+        let mut request = Request::new(Body::from(body));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = self.upstream.uri(&path, query.as_deref())?;
+        let headers = request.headers_mut();
+        let fixed = [
+            ("content-type", "application/json"),
+            ("accept", "text/event-stream"),
+            ("accept-encoding", "identity"),
+            ("user-agent", concat!("convo/", env!("CARGO_PKG_VERSION"))),
+        ];
+        for (name, value) in fixed {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        if self.target.wire().name == Target::ANTHROPIC.wire().name {
+            let (name, value) = ANTHROPIC_VERSION;
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        for name in ONWARD.map(HeaderName::from_static) {
+            if let Some(value) = call.headers.get(&name) {
+                headers.insert(name, value.clone());
+            }
+        }
+        if let Some((name, value)) = proxy::credential(&call.app, &call.headers, &self.upstream, self.target) {
+            headers.insert(name, value);
+        }
+        Ok(request)
+    }
+
+    /// Sends it: the answer's head, if that is not an error.
+    pub(super) async fn send(&self, request: Request) -> Result<Response<Incoming>, Refusal> {
+        let answer = self.upstream.send(request).await?;
+        if answer.status().is_success() {
+            return Ok(answer);
+        }
+        Err(self.refused(answer).await)
+    }
+
+    /// The upstream's error, in OpenAI's form.
+    async fn refused(&self, answer: Response<Incoming>) -> Refusal {
+        let (head, body) = answer.into_parts();
+        let body = Limited::new(body, ERROR_BYTES).collect().await;
+        let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        let said = decode(self.target, &body).ok();
+        let error = said.into_iter().flat_map(|message| message.chunks).find_map(|chunk| match chunk.body {
+            ChunkBody::Error { message, code } => Some((message, code)),
+            _ => None,
+        });
+        let (message, code) = error.unwrap_or_else(|| (String::from_utf8_lossy(&body).into_owned(), None));
+        let status = head.status.as_u16();
+        // What is no error of HTTP is one of the upstream.
+        let status = if (400..600).contains(&status) { status } else { 502 };
+        let message = format!("upstream {}: {message}", self.name());
+        let mut refusal = Refusal::new(status, "upstream_error", message).detail("upstream", self.name());
+        if let Some(code) = code {
+            refusal = refusal.detail("code", code);
+        }
+        refusal.retry_after = retry_after(&head.headers).or((status == 429 || status >= 500).then_some(1));
+        refusal
+    }
+}
+
+fn retry_after(headers: &HeaderMap) -> Option<u64> {
+    headers.get("retry-after")?.to_str().ok()?.parse().ok()
+}
+
+fn unknown(app: &App, model: &str) -> Refusal {
+    let names: Vec<_> = app.upstreams.names().collect();
+    if names.is_empty() {
+        let message = "This is a store of conversations, and no model answers here yet. Name an upstream in the settings, \
+                       `[[upstream]] name = \"openai\"` with `default = true`.";
+        return Refusal::new(404, "no_upstream", message);
+    }
+    let message = format!(
+        "The model '{model}' is at no upstream: name it `UPSTREAM/MODEL`, with one of {}; or set a `[[model]]` or a default \
+         upstream.",
+        names.join(", ")
+    );
+    Refusal { param: Some("model".to_owned()), ..Refusal::new(404, "model_not_found", message) }
+}
+
+/// The wire of upstreams that have several: the one that says most.
+fn by_name(name: &str) -> Option<Target> {
+    [("anthropic", Target::ANTHROPIC), ("openai", Target::OPENAI_RESPONSES), ("gemini", Target::GEMINI)]
+        .into_iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, target)| target)
+}

@@ -1,0 +1,482 @@
+//! Where a response belongs: behind which history, and in which conversation it is stored.
+//!
+//! A response is a checkpoint of a conversation. One that goes on from the last is appended to it; one that goes on from an earlier
+//! one begins a fork there. What is not to be stored is written to a store in memory alone, in the same way.
+
+use serde_json::Value;
+
+use super::about::About;
+use super::asked::{Asked, Input};
+use super::id::ResponseId;
+use super::sealed::{self, Seal, Sealed};
+use crate::error::Error;
+use crate::history::{Conversation, MessageState, StoredMessage, Summary};
+use crate::log::reading::PageSize;
+use crate::log::{AppendOptions, ExpectedHead, Receipt};
+use crate::model::{Body, Chunk, ConversationId, Message, Metadata, Name, Role};
+use crate::server::app::Call;
+use crate::server::openai::{self, Normal, Taken, given, messages, normal};
+use crate::server::refusal::Refusal;
+use crate::store::{Begun, MessageWriter, Store};
+
+/// The tag of a conversation in which a response was deleted that others go on from.
+pub(super) const DELETED: &str = "deleted-response:";
+
+/// Which conversations a request may read and write.
+#[derive(Clone, Debug)]
+pub(super) struct Reach {
+    /// What is stored.
+    pub(super) kept: Store,
+    /// What is not: in memory, under an owner that is one connection, or one request.
+    pub(super) passing: Store,
+    pub(super) connection: String,
+}
+
+/// A conversation, and the store that has it.
+#[derive(Clone, Debug)]
+pub(super) struct Home {
+    pub(super) store: Store,
+    pub(super) name: Name,
+    pub(super) is_kept: bool,
+}
+
+impl Reach {
+    fn home(&self, call: &Call, conversation: ConversationId, is_kept: bool) -> Home {
+        let (store, name) = match is_kept {
+            true => (&self.kept, call.own(conversation)),
+            false => (&self.passing, Name::from(conversation).with_owner(&*self.connection)),
+        };
+        Home { store: store.clone(), name, is_kept }
+    }
+
+    /// The answer of a response, hidden or not, and what was asked for it.
+    pub(super) fn find(&self, call: &Call, id: ResponseId) -> Result<Option<Found>, Refusal> {
+        for is_kept in [false, true] {
+            let home = self.home(call, id.conversation, is_kept);
+            let size = PageSize { limit: 1, bytes: 0, shows_hidden: true };
+            let page = match home.store.page(&home.name, id.message, size) {
+                Ok((page, _)) => page,
+                Err(Error::NotFound { .. }) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let Some(stored) = page.into_iter().find(|stored| stored.index == id.message) else { continue };
+            let Some(about) = About::of(&stored) else { continue };
+            let item = home.store.describe(&home.name)?;
+            let deleted = format!("{DELETED}{}", id.message);
+            // A fork has the answers of its parent; they are responses of the parent alone.
+            let is_own = item.id == id.conversation && about_is_here(&about, id);
+            if is_own && !item.tags.contains(&deleted) {
+                return Ok(Some(Found { id, home, stored, about, next_message: item.messages }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn about_is_here(about: &About, id: ResponseId) -> bool {
+    about.fields.get("id").and_then(Value::as_str).is_none_or(|known| known == id.to_string())
+}
+
+/// A response that is stored.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) id: ResponseId,
+    pub(super) home: Home,
+    pub(super) stored: StoredMessage,
+    pub(super) about: About,
+    /// The index of the message that comes next in its conversation.
+    pub(super) next_message: u64,
+}
+
+/// Where a response goes.
+#[derive(Clone, Debug)]
+enum Way {
+    New,
+    /// Behind the last entry, if it is still this one.
+    Append(ExpectedHead),
+    /// To a fork of this conversation at a seq.
+    Fork {
+        parent: Home,
+        at: u64,
+    },
+    /// Copied to a store in memory, with its history.
+    Copy,
+}
+
+/// The place of a response, and the history before it.
+#[derive(Debug)]
+pub(super) struct Placed {
+    pub(super) home: Home,
+    way: Way,
+    history: Vec<StoredMessage>,
+    summary: Option<Summary>,
+    /// The input, as it is stored.
+    input: Vec<Message>,
+    /// What was done to what was loaded, and what of the input was not taken.
+    pub(super) report: Vec<String>,
+    key: Option<String>,
+}
+
+/// What became of the request in the log.
+pub(super) enum Begin {
+    Begun {
+        writer: MessageWriter,
+        id: ResponseId,
+    },
+    /// It was begun before, by a request that this one repeats.
+    Repeated(ResponseId),
+}
+
+impl Placed {
+    pub(super) fn find(call: &Call, reach: &Reach, asked: &Asked, upstream: &str) -> Result<Self, Refusal> {
+        let key = call.idempotency_key()?.map(str::to_owned);
+        let fresh = || match &key {
+            // The key makes the same conversation again.
+            Some(key) if asked.is_stored => {
+                Home { store: reach.kept.clone(), name: call.own(format!("response:{key}")), is_kept: true }
+            }
+            _ => reach.home(call, ConversationId::new(), asked.is_stored),
+        };
+        let (home, way, loaded) = match (&asked.previous, &asked.conversation) {
+            (Some(previous), _) => {
+                let found = previous_response(call, reach, previous)?;
+                let at = found.stored.last_seq;
+                let loaded = found.home.store.load_at(&found.home.name, at)?;
+                let is_last = found.next_message == found.id.message + 1;
+                let may_append = is_last && found.about.conversation().is_none();
+                if found.home.is_kept && !asked.is_stored {
+                    (fresh(), Way::Copy, Some(loaded))
+                } else if !found.home.is_kept && asked.is_stored {
+                    // Its history goes to the disk with it.
+                    (fresh(), Way::Copy, Some(loaded))
+                } else if may_append && key.is_none() {
+                    let head = ExpectedHead::At(found.home.store.describe(&found.home.name)?.last_seq);
+                    (found.home, Way::Append(head), Some(loaded))
+                } else {
+                    (fresh(), Way::Fork { parent: found.home, at }, Some(loaded))
+                }
+            }
+            (None, Some(conversation)) => {
+                let id = openai::named(conversation).ok_or_else(|| openai::not_found(conversation))?;
+                let home = reach.home(call, id, true);
+                let loaded = home.store.load(&home.name).map_err(|error| match error {
+                    Error::NotFound { .. } => openai::not_found(conversation),
+                    error => error.into(),
+                })?;
+                if call.app.exchanges.is_writing(&call.caller.owner, id) {
+                    return Err(locked(conversation));
+                }
+                let head = loaded.cursor().map_or(ExpectedHead::Any, ExpectedHead::AtCursor);
+                (home, Way::Append(head), Some(loaded))
+            }
+            (None, None) => (fresh(), Way::New, None),
+        };
+        let mut placed =
+            Self { home, way, history: Vec::new(), summary: None, input: Vec::new(), report: Vec::new(), key };
+        if let Some(loaded) = loaded {
+            placed.report.extend(loaded.report().iter().map(ToString::to_string));
+            placed.summary = loaded.summary().cloned();
+            placed.history = loaded.into_messages();
+            // A call that has no output yet may get one now.
+            placed.history.retain(|stored| stored.state != MessageState::Synthetic);
+        }
+        placed.take_input(call, reach, asked, upstream)?;
+        placed.check_outputs(asked)?;
+        Ok(placed)
+    }
+
+    fn take_input(&mut self, call: &Call, reach: &Reach, asked: &Asked, upstream: &str) -> Result<(), Refusal> {
+        let mut run: Vec<Taken> = Vec::new();
+        let mut seal = None;
+        for (at, input) in asked.input.iter().enumerate() {
+            match input {
+                Input::Item(item) => run.push(item.clone()),
+                Input::Reference(id) => {
+                    self.take_run(call, &mut run, &mut seal, upstream)?;
+                    if self.has_item(id) {
+                        continue;
+                    }
+                    let referenced = referenced(call, reach, id)?.ok_or_else(|| {
+                        let message = format!(
+                            "Item with id '{id}' not found. Items are not persisted when `store` is set to false."
+                        );
+                        Refusal { param: Some(format!("input[{at}].id")), ..Refusal::new(404, None, message) }
+                    })?;
+                    match self.input.last_mut() {
+                        // Items of one answer are one message again.
+                        Some(last) if last.role == Role::Assistant && same_answer(last, &referenced) => {
+                            last.chunks.extend(referenced.chunks);
+                        }
+                        _ => self.input.push(referenced),
+                    }
+                }
+            }
+        }
+        self.take_run(call, &mut run, &mut seal, upstream)
+    }
+
+    fn take_run(
+        &mut self,
+        call: &Call,
+        run: &mut Vec<Taken>,
+        seal: &mut Option<Seal>,
+        upstream: &str,
+    ) -> Result<(), Refusal> {
+        if run.is_empty() {
+            return Ok(());
+        }
+        let items: Vec<Normal> = normal(run, self.home.name.id(), self.key.as_deref())?;
+        run.clear();
+        for mut message in messages(&items) {
+            for chunk in &mut message.chunks {
+                let Some(text) = sealed_text(chunk) else { continue };
+                if seal.is_none() {
+                    *seal = Some(Seal::open(&call.app, &call.caller.owner)?);
+                }
+                let opened = seal.as_ref().and_then(|seal| seal.unseal(&text));
+                match opened {
+                    Some(Sealed::Thought { line, upstream: of, model }) if of == upstream => {
+                        if let Some(thought) = sealed::thought(&line) {
+                            *chunk = Chunk { id: chunk.id.take(), ..thought };
+                            message.metadata.model = Some(model);
+                        }
+                    }
+                    Some(Sealed::Summary { text }) => {
+                        *chunk = Chunk { id: chunk.id.take(), ..Chunk::text(text) };
+                        message.role = Role::User;
+                    }
+                    // A provider takes the reasoning of its own models alone.
+                    Some(Sealed::Thought { .. }) => {
+                        self.report.push("reasoning of another upstream was left out".to_owned());
+                        *chunk = without_seal(chunk);
+                    }
+                    // It may be the provider's own.
+                    None => {}
+                }
+            }
+            self.input.push(message);
+        }
+        Ok(())
+    }
+
+    /// Whether the history has an item already.
+    fn has_item(&self, id: &str) -> bool {
+        let has = |message: &Message| {
+            message.metadata.id.as_deref() == Some(id)
+                || message.chunks.iter().any(|chunk| chunk.id.as_deref() == Some(id))
+        };
+        self.history.iter().any(|stored| has(&stored.message)) || self.input.iter().any(has)
+    }
+
+    /// Refuses an output of no call, and a call that the history ends with and that has no output.
+    fn check_outputs(&self, asked: &Asked) -> Result<(), Refusal> {
+        let all = || self.history.iter().map(|stored| &stored.message).chain(&self.input);
+        let calls = |message: &Message| -> Vec<String> {
+            let call = |chunk: &Chunk| match &chunk.body {
+                Body::ToolCall { id, .. } => Some(id.clone()),
+                _ => None,
+            };
+            message.chunks.iter().filter_map(call).collect()
+        };
+        let called: std::collections::HashSet<String> = all().flat_map(calls).collect();
+        let outputs = || {
+            self.input.iter().flat_map(|message| &message.chunks).filter_map(|chunk| match &chunk.body {
+                Body::ToolResult { tool_call_id, .. } => Some(tool_call_id.as_str()),
+                _ => None,
+            })
+        };
+        if let Some(orphan) = outputs().find(|id| !called.contains(*id)) {
+            let message = format!("No tool call found for function call output with call_id {orphan}.");
+            return Err(Refusal { param: Some("input".to_owned()), ..Refusal::new(400, None, message) });
+        }
+        // Without a state of the server, what is missing is repaired.
+        if asked.previous.is_none() && asked.conversation.is_none() {
+            return Ok(());
+        }
+        let answered: std::collections::HashSet<&str> = outputs().collect();
+        let last = self.history.iter().rev().find(|stored| stored.message.role != Role::System);
+        let open =
+            last.filter(|stored| stored.message.role == Role::Assistant && stored.state == MessageState::Complete);
+        let open = open.map(|stored| calls(&stored.message)).unwrap_or_default();
+        let own = |id: &String| {
+            // A provider that ran the tool itself has its result in the same message.
+            let results = last.into_iter().flat_map(|stored| &stored.message.chunks);
+            results
+                .into_iter()
+                .any(|chunk| matches!(&chunk.body, Body::ToolResult { tool_call_id, .. } if tool_call_id == id))
+        };
+        match open.iter().find(|id| !answered.contains(id.as_str()) && !own(id)) {
+            Some(id) => {
+                let message = format!("No tool output found for function call {id}.");
+                Err(Refusal { param: Some("input".to_owned()), ..Refusal::new(400, None, message) })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The history with the input behind it, as it is to be rendered; what is done to it is in the conversation's report.
+    pub(super) fn conversation(&self, instructions: Option<&str>) -> Conversation {
+        let shift = u64::from(instructions.is_some());
+        let mut all: Vec<StoredMessage> = Vec::with_capacity(self.history.len() + self.input.len() + 1);
+        let instructions =
+            instructions.map(|text| StoredMessage::new(0, MessageState::Complete, Message::system(text)));
+        all.extend(instructions);
+        all.extend(self.history.iter().cloned().map(|stored| StoredMessage { index: stored.index + shift, ..stored }));
+        let next = all.last().map_or(0, |last| last.index + 1);
+        let input = self.input.iter().cloned();
+        all.extend((next..).zip(input).map(|(at, message)| StoredMessage::new(at, MessageState::Complete, message)));
+        let summary = self.summary.clone().map(|summary| Summary { through: summary.through + shift, ..summary });
+        Conversation::new(all).with_summary(summary)
+    }
+
+    /// Stores the input, and begins the answer.
+    pub(super) fn begin(self, call: &Call, mut about: About, provider: &str) -> Result<Begin, Refusal> {
+        let Self { home, way, history, input, key, .. } = self;
+        let (mut input, mut expected) = (input, ExpectedHead::NewConversation);
+        match &way {
+            Way::New => {}
+            Way::Append(head) => expected = *head,
+            Way::Fork { parent, at } => {
+                expected = ExpectedHead::Any;
+                match home.store.fork_to(&parent.name, Some(*at), &home.name) {
+                    // A repetition finds its fork.
+                    Ok(()) | Err(Error::NameTaken { .. }) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            Way::Copy => input.splice(0..0, history.into_iter().map(|stored| stored.message)).for_each(drop),
+        }
+        let mut options = AppendOptions::new().with_expected(expected);
+        options.idempotency_key = key.clone();
+        let conversation = home.name.id();
+        let mut receipt: Option<Receipt> = None;
+        if !input.is_empty() {
+            let stored = home.store.append_with(&home.name, &input, &options).map_err(|error| taken(call, error))?;
+            options.expected = ExpectedHead::At(stored.last_seq);
+            receipt = Some(stored);
+        }
+        let is_repeated = receipt.as_ref().is_some_and(|receipt| receipt.duplicate);
+        if is_repeated {
+            call.app.metrics.repeated.inc();
+            options.expected = ExpectedHead::Any;
+        }
+        let first = receipt.as_ref().and_then(|receipt| receipt.message_indexes.first().copied());
+        let next = match receipt.as_ref().and_then(|receipt| receipt.message_indexes.last()) {
+            Some(last) => last + 1,
+            None => home.store.describe(&home.name).map_or(0, |item| item.messages),
+        };
+        about.input_from = first.unwrap_or(next);
+        let id = ResponseId { conversation, message: next };
+        about.fields.insert("id".to_owned(), id.to_string().into());
+        let metadata = Metadata {
+            model: Some(about.model.clone()),
+            provider: Some(provider.to_owned()),
+            native: about.to_native(),
+            ..Metadata::default()
+        };
+        options.idempotency_key = key.map(|key| format!("answer of {key}"));
+        // An idempotency key is of the content: what is repeated has another time in it.
+        if is_repeated && let Some(found) = repeated(&home, next)? {
+            return Ok(Begin::Repeated(ResponseId { conversation, message: found }));
+        }
+        match home.store.begin_with(&home.name, Role::Assistant, metadata, &options) {
+            Ok(Begun::Writer(writer)) => Ok(Begin::Begun { writer, id }),
+            Ok(Begun::Duplicate(_)) => Ok(Begin::Repeated(id)),
+            Err(error) => Err(taken(call, error)),
+        }
+    }
+}
+
+/// The answer that stands where one would be begun.
+fn repeated(home: &Home, index: u64) -> Result<Option<u64>, Refusal> {
+    let (page, _) = home.store.page(&home.name, index, PageSize { limit: 1, bytes: 0, shows_hidden: true })?;
+    Ok(page.iter().find(|stored| stored.index == index && About::of(stored).is_some()).map(|stored| stored.index))
+}
+
+/// Somebody has written to the conversation since it was read.
+fn taken(call: &Call, error: Error) -> Refusal {
+    match error {
+        Error::StaleHead { .. } | Error::BeingWritten { .. } => {
+            let conversation = call.part("conversation");
+            locked(conversation)
+        }
+        error => error.into(),
+    }
+}
+
+fn locked(conversation: &str) -> Refusal {
+    let message = format!(
+        "Another process is currently operating on this conversation. Please retry in a few seconds. {conversation}"
+    );
+    Refusal { retry_after: Some(1), ..Refusal::new(409, "conversation_locked", message.trim_end()) }
+}
+
+pub(super) fn previous_not_found(id: &str) -> Refusal {
+    let message = format!("Previous response with id '{id}' not found.");
+    Refusal::invalid("previous_response_id", "previous_response_not_found", message)
+}
+
+fn previous_response(call: &Call, reach: &Reach, text: &str) -> Result<Found, Refusal> {
+    let none = || previous_not_found(text);
+    let id = ResponseId::named(text).ok_or_else(none)?;
+    let found = reach.find(call, id)?.ok_or_else(none)?;
+    if found.stored.state == MessageState::Streaming {
+        let message = format!("Previous response with id '{text}' is still in progress.");
+        return Err(Refusal { retry_after: Some(1), ..Refusal::new(409, "response_in_progress", message) });
+    }
+    Ok(found)
+}
+
+/// The stored item of an id, as a message of its own.
+fn referenced(call: &Call, reach: &Reach, id: &str) -> Result<Option<Message>, Refusal> {
+    let mut places = Vec::new();
+    if let Some(answer) = ResponseId::of_answer(id) {
+        places.push((reach.home(call, answer.conversation, false), answer.message));
+        places.push((reach.home(call, answer.conversation, true), answer.message));
+    }
+    for (home, index) in places {
+        let page = match home.store.messages(&home.name, index, 1) {
+            Ok(page) => page,
+            Err(Error::NotFound { .. }) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        let Some(stored) = page.into_iter().find(|stored| stored.index == index) else { continue };
+        let items = given(&stored);
+        let Some(item) = items.into_iter().find(|item| item.id == id) else { continue };
+        if item.chunks.is_empty() {
+            return Ok(Some(stored.message));
+        }
+        let is_of = |at: &usize| item.chunks.contains(&stored.chunk_index(*at));
+        let positions: Vec<usize> = (0..stored.message.chunks.len()).filter(is_of).collect();
+        let picked = stored.pick(positions.into_iter());
+        let Message { role, chunks, metadata, .. } = picked.message;
+        let metadata = Metadata { model: metadata.model, provider: metadata.provider, ..Metadata::default() };
+        let mut message = Message::new(role, chunks);
+        message.metadata = metadata;
+        return Ok(Some(message));
+    }
+    Ok(None)
+}
+
+fn same_answer(last: &Message, next: &Message) -> bool {
+    let answer = |message: &Message| message.chunks.first()?.id.as_deref().and_then(ResponseId::of_answer);
+    next.role == Role::Assistant && answer(last).is_some() && answer(last) == answer(next)
+}
+
+/// What may be a sealed text in a chunk of the input.
+fn sealed_text(chunk: &Chunk) -> Option<String> {
+    match &chunk.body {
+        Body::Thinking { signature: Some(text), .. } => Some(text.clone()),
+        Body::Opaque { kind, json, .. } if kind == "compaction" => {
+            let fields: Value = serde_json::from_str(json.as_str()).ok()?;
+            Some(fields.get("encrypted_content")?.as_str()?.to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// A thought without what only its own provider reads.
+fn without_seal(chunk: &Chunk) -> Chunk {
+    let text = chunk.growing().to_owned();
+    Chunk { id: chunk.id.clone(), ..Chunk::thinking(text) }
+}
