@@ -123,6 +123,8 @@ pub mod documentation {
     pub mod http_api {}
     #[doc = include_str!("docs/proxy.md")]
     pub mod proxy {}
+    #[doc = include_str!("docs/responses.md")]
+    pub mod responses {}
     #[doc = include_str!("docs/recipes.md")]
     pub mod recipes {}
     #[doc = include_str!("docs/targets.md")]

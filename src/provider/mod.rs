@@ -48,6 +48,8 @@ pub use prompt::option_table::{OptionValues, OptionWord, PROMPT_OPTIONS, PromptO
 pub use prompt::options::{FinishedTools, Images, NoContent, PromptOptions, Thinking};
 pub use prompt::render::{Prompt, render};
 pub use prompt::tools::Tool;
+#[cfg(feature = "server")]
+pub(crate) use prompt::window::measure::tokens_of;
 pub use read::answer::Event;
 #[cfg(feature = "server")]
 pub(crate) use read::decoder::provider_of;

@@ -145,12 +145,17 @@ impl Client {
 
     /// Follows a conversation.
     pub(crate) fn follow(&self, path: &str, headers: &[(&str, &str)]) -> Events {
-        let mut stream = self.connect().unwrap();
-        stream.write_all(self.head("GET", path, headers).as_bytes()).unwrap();
-        let mut reader = BufReader::new(stream);
-        let (status, headers) = head(&mut reader).unwrap();
-        assert_eq!(status, 200, "{path}");
-        assert!(headers.iter().any(|(name, value)| name == "content-type" && value == "text/event-stream"));
+        self.stream("GET", path, headers, b"")
+    }
+
+    /// Sends a request whose answer is a stream of events.
+    pub(crate) fn stream(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Events {
+        let Open { mut answer, mut reader } = self.open(method, path, headers, body);
+        if answer.status != 200 {
+            answer.body = std::iter::from_fn(|| piece(&mut reader).ok().flatten()).flatten().collect();
+        }
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        assert_eq!(answer.header("content-type"), Some("text/event-stream"), "{path}");
         Events { reader, text: String::new(), is_over: false }
     }
 }

@@ -67,18 +67,28 @@ fn prepared(client: &Client, key: &str) -> (String, String) {
 
 #[test]
 fn every_example_is_answered_as_documented() {
-    let recorder = Recorder::with("sled:DIR/store?cache_mb=1", "", &[]);
+    let model = "[[model]]\npattern = \"ollama/*\"\nupstream = \"up\"\nwire = \"openai-chat\"\n";
+    let recorder = Recorder::with("sled:DIR/store?cache_mb=1", model, &[]);
     let client = recorder.client();
     let body = json!({ "messages": [{ "role": "user", "content": "hi" }] });
     let exchange = recorder.ask("/v1/chat/completions", &[], &body, Reply::json(&json!({ "choices": [] }))).exchange;
     recorder.settled(&exchange);
     let document = client.get("/openapi.json").ok();
+    let said = json!([{ "index": 0, "message": { "role": "assistant", "content": "hello" }, "finish_reason": "stop" }]);
+    let answers = || recorder.answers(Reply::json(&json!({ "choices": said })));
     for (at, (verb, path, operation)) in operations(&document).into_iter().enumerate() {
         let (id, item) = prepared(client, &format!("prepared-{at}"));
         let id = if path.starts_with("/v1") { format!("conv_{}", id.replace('-', "")) } else { id };
         let place = format!("{verb} {path}");
         let target = path.replace("{conversation}", &id).replace("{item}", &item).replace("{message}", "0");
-        let target = target.replace("{exchange}", &exchange);
+        let mut target = target.replace("{exchange}", &exchange);
+        if path.starts_with("/v1/responses") {
+            answers();
+        }
+        if path.contains("{response}") {
+            let response = client.post("/v1/responses", &json!({ "model": "ollama/x", "input": "hi" })).ok();
+            target = target.replace("{response}", response["id"].as_str().unwrap());
+        }
         let wanted = operation["parameters"]
             .as_array()
             .unwrap()

@@ -23,5 +23,6 @@ mod quotas;
 mod recorded;
 mod redaction;
 mod repaired;
+mod responses;
 mod retention;
 mod streams;

@@ -28,4 +28,4 @@ mod thinking_turns;
 pub(super) mod tool_id;
 pub(super) mod tools;
 pub(super) mod turns;
-mod window;
+pub(crate) mod window;

@@ -28,6 +28,9 @@ pub(super) struct About {
     /// What was done to the history on its way, a line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) report: Vec<String>,
+    /// The digest of the request, if it came with an idempotency key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) request: Option<String>,
     /// Whether reasoning goes to the client in a form that it can give back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) gives_reasoning: bool,

@@ -18,19 +18,21 @@ use super::id::ResponseId;
 
 use super::models::At;
 use super::parameters::{self, Rendered};
-use super::place::{Begin, DELETED, Found, Home, Placed, Reach};
+use super::place::{Begin, DELETED, Found, Home, KEYED, Placed, Reach, about_is_here};
 use super::run::Running;
 use super::sealed::Seal;
 use super::tools::HostedTools;
 use crate::error::Error;
-use crate::history::{Entry, MessageState};
-use crate::model::Timestamp;
-use crate::provider::{provider_of, render};
+use crate::history::{Entry, MessageState, StoredMessage};
+use crate::model::{Name, Timestamp};
+use crate::provider::{PromptOptions, provider_of, render, tokens_of};
 use crate::record;
 use crate::server::app::{Call, Outcome, Streaming, ok};
 use crate::server::body::{self, Bounds};
+use crate::server::keys::hex;
 use crate::server::openai::{Given, given};
 use crate::server::refusal::Refusal;
+use crate::store::Store;
 
 /// Whether hosted tools that an upstream has not are left out, in place of a refusal: `drop`.
 const HOSTED_TOOLS: &str = "x-convo-hosted-tools";
@@ -52,6 +54,7 @@ struct Prepared {
     placed: Placed,
     about: About,
     body: Vec<u8>,
+    options: PromptOptions,
     seal: Option<Seal>,
 }
 
@@ -86,9 +89,10 @@ impl Prepared {
             target: at.target.to_string(),
             model: at.model.clone(),
             report: lines,
+            request: None,
             gives_reasoning,
         };
-        Ok(Self { at, asked, placed, about, body, seal })
+        Ok(Self { at, asked, placed, about, body, options, seal })
     }
 }
 
@@ -106,14 +110,26 @@ pub(super) struct Started {
 pub(super) async fn start(call: &Call, reach: &Reach, bytes: Arc<body::Held>) -> Result<Started, Refusal> {
     let app = Arc::clone(&call.app);
     let stream = app.streams.begin(&call.caller.key)?;
-    let digest = record::digest(&[call.caller.key.as_bytes(), b"\0", &bytes.bytes].concat());
+    let request = record::digest(&[call.caller.key.as_bytes(), b"\0", &bytes.bytes].concat());
     let is_retry = call.header("x-stainless-retry-count").is_some_and(|count| count != "0");
-    if is_retry && let Some(id) = app.responses.recent(digest) {
+    let key = call.idempotency_key()?.map(|key| format!("{}\0key {key}", call.caller.key));
+    let digest = key.as_ref().map_or(request, |key| record::digest(key.as_bytes()));
+    if (is_retry || key.is_some())
+        && let Some(id) = app.responses.recent(digest)
+    {
         return again(call, reach, id, &bytes).await;
     }
     let (asking, reaching, held) = (call.clone(), reach.clone(), Arc::clone(&bytes));
-    let prepared = app.pool.run(move || Prepared::of(&asking, &reaching, &held.bytes).map(Box::new)).await?;
-    let Prepared { at, asked, placed, about, body, seal } = *prepared;
+    let prepared = app.pool.run(move || match begun_by_key(&asking, &reaching)? {
+        Some(id) => Ok(Err(id)),
+        None => Prepared::of(&asking, &reaching, &held.bytes).map(Box::new).map(Ok),
+    });
+    let prepared = match prepared.await? {
+        Ok(prepared) => prepared,
+        Err(id) => return again(call, reach, id, &bytes).await,
+    };
+    let Prepared { at, asked, placed, mut about, body, seal, .. } = *prepared;
+    about.request = key.map(|_| hex(&request));
     let request = at.request(call, body)?;
     let exchange = Uuid::now_v7();
     let (registered, mut stopped) = app.exchanges.begin(exchange, &call.caller.owner);
@@ -179,6 +195,20 @@ pub(super) async fn start(call: &Call, reach: &Reach, bytes: Arc<body::Held>) ->
     Ok(Started { id, following, unkept, streams: asked.streams, in_background, report })
 }
 
+/// The response that was begun with the key of a request, in a conversation that the key has made.
+fn begun_by_key(call: &Call, reach: &Reach) -> Result<Option<ResponseId>, Refusal> {
+    let Some(key) = call.idempotency_key()? else { return Ok(None) };
+    let name = call.own(format!("{KEYED}{key}"));
+    let newest = match reach.kept.newest_messages(&name, 1) {
+        Ok(newest) => newest,
+        Err(Error::NotFound { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let id = |stored: &StoredMessage| ResponseId { conversation: name.id(), message: stored.index };
+    let own = newest.first().filter(|stored| About::of(stored).is_some_and(|about| about_is_here(&about, id(stored))));
+    Ok(own.map(id))
+}
+
 enum Sent {
     Not(axum::extract::Request),
     Answered(axum::http::Response<hyper::body::Incoming>),
@@ -191,6 +221,14 @@ fn unkept(call: &Call, home: &Home) -> Unkept {
 /// The response that a repeated request has begun already.
 async fn again(call: &Call, reach: &Reach, id: ResponseId, body: &body::Held) -> Result<Started, Refusal> {
     let (asked, found) = (Asked::read(call, &body.bytes)?, found(call, reach, id).await?);
+    if let Some(key) = call.idempotency_key()? {
+        let request = record::digest(&[call.caller.key.as_bytes(), b"\0", &body.bytes].concat());
+        if found.about.request.as_ref().is_some_and(|known| *known != hex(&request)) {
+            let conversation = found.home.name.clone();
+            return Err(Error::KeyReused { conversation, key: key.to_owned() }.into());
+        }
+        call.app.metrics.repeated.inc();
+    }
     let report = found.about.report.len();
     let following = follow(call, found, None).await?;
     let (streams, in_background) = (asked.streams, asked.in_background);
@@ -341,25 +379,43 @@ pub(super) fn delete(call: &Call, _: &[u8]) -> Outcome {
     ok(&Deleted { id: id.to_string(), object: "response", deleted: true })
 }
 
-/// Deletes the conversation of responses that are all deleted.
-fn erase_unused(store: &crate::Store, name: &crate::model::Name) -> Result<(), Refusal> {
-    let item = store.describe(name)?;
-    let is_deleted = |index: u64| item.tags.iter().any(|tag| *tag == format!("{DELETED}{index}"));
-    let mut from = 0;
+/// Deletes the conversation of responses that are all deleted, and then those that it was forked from.
+fn erase_unused(store: &Store, name: &Name) -> Result<(), Refusal> {
+    let mut name = name.clone();
     loop {
-        let page = store.messages(name, from, 100)?;
-        let Some(last) = page.last().map(|stored| stored.index) else { break };
-        let answers = page.iter().filter(|stored| stored.message.role == crate::model::Role::Assistant);
-        let in_use = answers.filter(|stored| About::of(stored).is_some()).any(|stored| !is_deleted(stored.index));
-        if in_use {
+        let item = match store.describe(&name) {
+            Ok(item) => item,
+            Err(Error::NotFound { .. }) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        let is_deleted = |index: u64| item.tags.iter().any(|tag| *tag == format!("{DELETED}{index}"));
+        let own = |stored: &StoredMessage| {
+            let id = ResponseId { conversation: item.id, message: stored.index };
+            About::of(stored).filter(|about| about_is_here(about, id))
+        };
+        let (mut from, mut is_of_responses) = (0, false);
+        loop {
+            let page = store.messages(&name, from, 100)?;
+            let Some(last) = page.last().map(|stored| stored.index) else { break };
+            for (stored, about) in page.iter().filter_map(|stored| Some((stored, own(stored)?))) {
+                is_of_responses = true;
+                if !is_deleted(stored.index) || about.conversation().is_some() {
+                    return Ok(());
+                }
+            }
+            from = last + 1;
+        }
+        if !is_of_responses {
             return Ok(());
         }
-        from = last + 1;
-    }
-    match store.delete(name) {
-        // Forks go on from it.
-        Ok(()) | Err(Error::SharedByForks { .. } | Error::NotFound { .. }) => Ok(()),
-        Err(error) => Err(error.into()),
+        match store.delete(&name) {
+            Ok(()) => {}
+            // Forks go on from it.
+            Err(Error::SharedByForks { .. } | Error::NotFound { .. }) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+        let Some(parent) = item.parent else { return Ok(()) };
+        name = Name::from(parent.conversation).with_owner(&*item.owner);
     }
 }
 
@@ -389,4 +445,23 @@ pub(super) fn input_items(call: &Call, _: &[u8]) -> Outcome {
     let (first_id, last_id) = (items.first().map(|item| item.id.clone()), items.last().map(|item| item.id.clone()));
     let data: Vec<Value> = items.iter().filter_map(|item| serde_json::from_str(&item.json).ok()).collect();
     ok(&json!({ "object": "list", "data": data, "first_id": first_id, "last_id": last_id, "has_more": has_more }))
+}
+
+/// How many tokens an input has.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "InputTokens")]
+pub(super) struct Counted {
+    #[schemars(extend("const" = "response.input_tokens"))]
+    object: &'static str,
+    input_tokens: u64,
+}
+
+pub(super) fn input_tokens(call: &Call, body: &[u8]) -> Outcome {
+    let reach = reach(call);
+    let prepared = Prepared::of(call, &reach, body)?;
+    let conversation = prepared.placed.conversation(prepared.asked.instructions.as_deref());
+    ok(&Counted {
+        object: "response.input_tokens",
+        input_tokens: tokens_of(prepared.at.target, &conversation, &prepared.options),
+    })
 }

@@ -35,7 +35,7 @@ use super::keys::Scope::{Append, Delete, Read};
 use super::route::{Parameter, Route, header, idempotency_key, json, query, text};
 use super::schemas::Object;
 use crate::store::Store;
-use calls::Deleted;
+use calls::{Counted, Deleted};
 use id::ResponseId;
 
 const RESPONSE: &str = r#"{"id":"resp_0199a1b27c3d7e4f8a9b0c1d2e3f4a5b0000000000010000","object":"response","created_at":1773531716,"status":"completed","model":"qwen3","output":[{"id":"msg_0199a1b27c3d7e4f8a9b0c1d2e3f4a5b0000000000010000","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Hello","annotations":[],"logprobs":[]}]}]}"#;
@@ -142,6 +142,11 @@ pub(crate) const ROUTES: &[Route] = &[
         })
         .answers(json::<Object>(ITEMS))
         .refuses(&[404]),
+    Route::post("/v1/responses/input_tokens", Read, Stored(calls::input_tokens))
+        .named("countResponseInputTokens", "How many tokens an input has, with its history")
+        .body(json::<Object>(r#"{"model":"ollama/qwen3","input":"hello"}"#))
+        .answers(json::<Counted>(r#"{"object":"response.input_tokens","input_tokens":9}"#))
+        .refuses(&[404, 409, 413, 422]),
     Route::post("/v1/responses/compact", Append, Stream(compact::compact))
         .named(
             "compactResponse",

@@ -22,6 +22,9 @@ use crate::store::{Begun, MessageWriter, Store};
 /// The tag of a conversation in which a response was deleted that others go on from.
 pub(super) const DELETED: &str = "deleted-response:";
 
+/// What the name of a conversation begins with that an idempotency key has made.
+pub(super) const KEYED: &str = "response:";
+
 /// Which conversations a request may read and write.
 #[derive(Clone, Debug)]
 pub(super) struct Reach {
@@ -73,7 +76,8 @@ impl Reach {
     }
 }
 
-fn about_is_here(about: &About, id: ResponseId) -> bool {
+/// Whether what an answer says of its response is of this conversation, and not of one that was forked.
+pub(super) fn about_is_here(about: &About, id: ResponseId) -> bool {
     about.fields.get("id").and_then(Value::as_str).is_none_or(|known| known == id.to_string())
 }
 
@@ -133,7 +137,7 @@ impl Placed {
         let fresh = || match &key {
             // The key makes the same conversation again.
             Some(key) if asked.is_stored => {
-                Home { store: reach.kept.clone(), name: call.own(format!("response:{key}")), is_kept: true }
+                Home { store: reach.kept.clone(), name: call.own(format!("{KEYED}{key}")), is_kept: true }
             }
             _ => reach.home(call, ConversationId::new(), asked.is_stored),
         };

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 /// A wire, by the path of its calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wire {
+pub(crate) enum Wire {
     Anthropic,
     Chat,
     Responses,
@@ -12,7 +12,7 @@ pub(super) enum Wire {
 }
 
 impl Wire {
-    pub(super) fn of(path: &str) -> Option<Self> {
+    pub(crate) fn of(path: &str) -> Option<Self> {
         let path = path.split('?').next().unwrap();
         match path {
             "/v1/messages" => Some(Self::Anthropic),
@@ -24,7 +24,7 @@ impl Wire {
     }
 
     /// What the model says, in this wire's form: a text.
-    pub(super) fn text(self, text: &str, number: usize) -> Vec<Value> {
+    pub(crate) fn text(self, text: &str, number: usize) -> Vec<Value> {
         match self {
             Self::Anthropic => vec![json!({ "type": "text", "text": text })],
             Self::Chat => vec![json!({ "role": "assistant", "content": text })],
@@ -35,7 +35,7 @@ impl Wire {
     }
 
     /// An answer as the events of a stream.
-    pub(super) fn events(self, said: &[Value], number: usize) -> Vec<String> {
+    pub(crate) fn events(self, said: &[Value], number: usize) -> Vec<String> {
         match self {
             Self::Anthropic => anthropic(said, number),
             Self::Chat => chat(&said[0], number),
@@ -45,7 +45,7 @@ impl Wire {
     }
 
     /// An answer that comes whole.
-    pub(super) fn whole(self, said: &[Value], number: usize) -> Value {
+    pub(crate) fn whole(self, said: &[Value], number: usize) -> Value {
         match self {
             Self::Anthropic => json!({ "id": format!("msg_up_{number}"), "type": "message", "role": "assistant",
                 "model": "claude-x", "content": said, "stop_reason": stop(said), "stop_sequence": null,
@@ -59,7 +59,7 @@ impl Wire {
         }
     }
 
-    pub(super) fn error_event(self) -> String {
+    pub(crate) fn error_event(self) -> String {
         match self {
             Self::Anthropic => event(
                 "error",
@@ -256,7 +256,7 @@ fn gemini(parts: &[Value], number: usize) -> Vec<String> {
 }
 
 /// What a client hears of these events: a reader of its own, that knows each wire's few forms.
-pub(super) fn heard(wire: Wire, events: &[String]) -> Vec<String> {
+pub(crate) fn heard(wire: Wire, events: &[String]) -> Vec<String> {
     let mut blocks: Vec<(String, String, String)> = Vec::new();
     let open = |blocks: &mut Vec<_>, kind: &str, name: &Value| {
         blocks.push((kind.to_owned(), name.as_str().unwrap_or_default().to_owned(), String::new()));

@@ -4,7 +4,7 @@
 //! - `calls`: one call, however it ends. `misuse`: what clients and upstreams should not do.
 //! - `traffic`: the requests of real programs, in their order. `requirements`: the points of what makes a conversation.
 
-mod answers;
+pub(crate) mod answers;
 mod calls;
 mod misuse;
 mod requirements;
@@ -114,6 +114,8 @@ impl Reply {
 }
 
 type Replies = Arc<Mutex<HashMap<String, Reply>>>;
+/// The answers of requests that this server makes itself, in their order.
+type Next = Arc<Mutex<VecDeque<Reply>>>;
 /// The head of a request, in lower case, and its body.
 type Request = (String, Vec<u8>);
 
@@ -122,6 +124,7 @@ pub(crate) struct Recorder {
     pub(crate) running: Running,
     pub(crate) clients: Vec<Client>,
     replies: Replies,
+    next: Next,
     asked: Arc<Mutex<Receiver<Request>>>,
     passed: Arc<(Mutex<usize>, std::sync::Condvar)>,
     dir: Arc<tempfile::TempDir>,
@@ -146,14 +149,15 @@ impl Recorder {
     pub(crate) fn with(url: &str, more: &str, owners: &[&str]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let replies = Replies::default();
+        let (replies, next) = (Replies::default(), Next::default());
         let passed = Arc::new((Mutex::new(0), std::sync::Condvar::new()));
         let (say, asked) = channel();
-        let (given, gate) = (Arc::clone(&replies), Arc::clone(&passed));
+        let (given, following, gate) = (Arc::clone(&replies), Arc::clone(&next), Arc::clone(&passed));
         std::thread::spawn(move || {
             while let Ok((stream, _)) = listener.accept() {
-                let (replies, say, gate) = (Arc::clone(&given), say.clone(), Arc::clone(&gate));
-                std::thread::spawn(move || answer(stream, &replies, &say, &gate));
+                let (replies, next) = (Arc::clone(&given), Arc::clone(&following));
+                let (say, gate) = (say.clone(), Arc::clone(&gate));
+                std::thread::spawn(move || answer(stream, &replies, &next, &say, &gate));
             }
         });
         let dir = crate::common::tempdir().unwrap();
@@ -168,20 +172,25 @@ impl Recorder {
             let keys: Vec<_> = owners.iter().map(|owner| (*owner, "read,append,delete")).collect();
             Running::with_keys_on(url, &keys, &args)
         };
-        Self { running, clients, replies, asked: Arc::new(Mutex::new(asked)), passed, dir: Arc::new(dir) }
+        Self { running, clients, replies, next, asked: Arc::new(Mutex::new(asked)), passed, dir: Arc::new(dir) }
     }
 
     /// Another server of the same store and upstream.
     pub(crate) fn beside(&self, url: &str) -> Self {
         let file = self.dir.path().join("convo.toml");
         let running = Running::start(url, &["--config", file.to_str().unwrap()]);
-        let (replies, passed) = (Arc::clone(&self.replies), Arc::clone(&self.passed));
+        let (replies, next, passed) = (Arc::clone(&self.replies), Arc::clone(&self.next), Arc::clone(&self.passed));
         let clients = vec![running.client.clone()];
-        Self { running, clients, replies, asked: Arc::clone(&self.asked), passed, dir: Arc::clone(&self.dir) }
+        Self { running, clients, replies, next, asked: Arc::clone(&self.asked), passed, dir: Arc::clone(&self.dir) }
     }
 
     pub(crate) fn client(&self) -> &Client {
         &self.clients[0]
+    }
+
+    /// What the upstream answers to a request that this server makes itself, after those it was told before.
+    pub(crate) fn answers(&self, reply: Reply) {
+        self.next.lock().unwrap().push_back(reply);
     }
 
     /// What the upstream was asked next: the head, in lower case, and the body.
@@ -287,12 +296,16 @@ pub(crate) fn passed(open: Open, is_whole: bool) -> Passed {
 fn answer(
     mut stream: TcpStream,
     replies: &Replies,
+    next: &Next,
     say: &Sender<Request>,
     passed: &(Mutex<usize>, std::sync::Condvar),
 ) {
     let Some((head, body)) = request(&mut stream) else { return };
     let number = head.lines().find_map(|line| line.strip_prefix(&format!("{ANSWER}: "))).map(str::to_owned);
-    let reply = number.and_then(|number| replies.lock().unwrap().get(&number).cloned());
+    let reply = match number {
+        Some(number) => replies.lock().unwrap().get(&number).cloned(),
+        None => next.lock().unwrap().pop_front(),
+    };
     let _ = say.send((head, body));
     for step in reply.unwrap_or_default().0 {
         match step {

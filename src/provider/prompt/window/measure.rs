@@ -7,6 +7,8 @@ use std::collections::HashSet;
 
 use super::blocks::is_kept;
 use super::tokens::tokens;
+#[cfg(feature = "server")]
+use crate::history::Conversation;
 use crate::history::StoredMessage;
 use crate::history::{Calls, OUTCOME_UNKNOWN, Rule, Site};
 use crate::model::{Audio, Body, Chunk, File, Output, PartBody};
@@ -85,6 +87,13 @@ impl Measure {
         let lines = report.into_iter().filter(|line| line.rule == Rule::ThinkingLeftOut);
         lines.filter_map(|line| Some((line.message_index?, line.chunk_index?))).collect()
     }
+}
+
+/// The tokens of a whole conversation, and of the tools that are declared.
+#[cfg(feature = "server")]
+pub(crate) fn tokens_of(target: Target, conversation: &Conversation, options: &PromptOptions) -> u64 {
+    let messages = conversation.messages();
+    Measure::always(messages, options) + Measure::new(target, options).turn(messages)
 }
 
 fn is_thinking(chunk: &Chunk) -> bool {

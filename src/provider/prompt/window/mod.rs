@@ -5,5 +5,5 @@
 
 pub(super) mod blocks;
 pub(super) mod limits;
-mod measure;
+pub(crate) mod measure;
 mod tokens;
