@@ -216,6 +216,13 @@ impl Conversation {
         parted.map(|(_, stored)| stored.index)
     }
 
+    /// The same with changed messages. What calls and answers what stays.
+    #[cfg(feature = "server")]
+    pub(crate) fn changed(mut self, change: impl FnMut(&mut StoredMessage)) -> Self {
+        self.messages.iter_mut().for_each(change);
+        self
+    }
+
     /// What reconcile did, and what could not be read.
     #[must_use]
     pub fn report(&self) -> &[ReportLine] {

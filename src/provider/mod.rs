@@ -47,6 +47,8 @@ pub use names::UnknownTarget;
 pub use prompt::option_table::{OptionValues, OptionWord, PROMPT_OPTIONS, PromptOption};
 pub use prompt::options::{FinishedTools, Images, NoContent, PromptOptions, Thinking};
 pub use prompt::render::{Prompt, render};
+#[cfg(feature = "server")]
+pub(crate) use prompt::tool_id::NameRule;
 pub use prompt::tools::Tool;
 #[cfg(feature = "server")]
 pub(crate) use prompt::window::measure::tokens_of;

@@ -150,10 +150,11 @@ impl Client {
 
     /// Sends a request whose answer is a stream of events.
     pub(crate) fn stream(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Events {
-        let Open { mut answer, mut reader } = self.open(method, path, headers, body);
-        if answer.status != 200 {
-            answer.body = std::iter::from_fn(|| piece(&mut reader).ok().flatten()).flatten().collect();
+        let mut open = self.open(method, path, headers, body);
+        if open.answer.status != 200 {
+            open.end();
         }
+        let Open { answer, reader } = open;
         assert_eq!(answer.status, 200, "{path}: {}", answer.text());
         assert_eq!(answer.header("content-type"), Some("text/event-stream"), "{path}");
         Events { reader, text: String::new(), is_over: false }

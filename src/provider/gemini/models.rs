@@ -12,6 +12,27 @@ pub(super) fn refuses_model_last(model: &str) -> Option<bool> {
     Some(!takes)
 }
 
+/// How a model is asked to think.
+#[cfg(feature = "server")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Thinks {
+    /// It does not.
+    Never,
+    /// With a number of tokens; of some models it may be none.
+    Budget { may_be_none: bool },
+    /// With a level. Also models whose names say nothing.
+    Level,
+}
+
+#[cfg(feature = "server")]
+pub(crate) fn thinks(model: &str) -> Thinks {
+    match version(model) {
+        Some(version) if version < (2, 5) => Thinks::Never,
+        Some(version) if version < (3, 0) => Thinks::Budget { may_be_none: !model.contains("pro") },
+        _ => Thinks::Level,
+    }
+}
+
 /// Major and minor, of names such as `gemini-2.5-pro`, also after a vendor's prefix.
 fn version(model: &str) -> Option<(u8, u8)> {
     let (_, rest) = model.split_once("gemini-")?;
@@ -40,6 +61,22 @@ mod tests {
         ];
         for (name, signatures, last) in table {
             assert_eq!((wants_signatures(name), refuses_model_last(name)), (signatures, last), "{name}");
+        }
+    }
+
+    #[cfg(feature = "server")]
+    #[test]
+    fn names_tell_how_a_model_thinks() {
+        let table = [
+            ("gemini-2.0-flash", Thinks::Never),
+            ("models/gemini-2.5-flash", Thinks::Budget { may_be_none: true }),
+            ("gemini-2.5-pro", Thinks::Budget { may_be_none: false }),
+            ("gemini-3-pro-preview", Thinks::Level),
+            ("gemini-flash-latest", Thinks::Level),
+            ("", Thinks::Level),
+        ];
+        for (name, expected) in table {
+            assert_eq!(thinks(name), expected, "{name}");
         }
     }
 }

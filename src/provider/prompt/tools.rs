@@ -36,19 +36,29 @@ pub struct Tool {
     pub description: Option<String>,
     /// JSON Schema of its arguments: an object.
     pub parameters: Json,
+    /// Whether the model's arguments have to fit the schema exactly, where the target has a word for it. `None`: nothing is
+    /// said of it.
+    pub strict: Option<bool>,
 }
 
 impl Tool {
     /// A tool of this name, whose arguments have this JSON Schema.
     #[must_use]
     pub fn new(name: impl Into<String>, parameters: Json) -> Self {
-        Self { name: name.into(), description: None, parameters }
+        Self { name: name.into(), description: None, parameters, strict: None }
     }
 
     /// Sets what it does.
     #[must_use]
     pub fn with_description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
+        self
+    }
+
+    /// Sets whether the model's arguments have to fit the schema exactly.
+    #[must_use]
+    pub fn with_strict(mut self, strict: bool) -> Self {
+        self.strict = Some(strict);
         self
     }
 }
@@ -61,6 +71,8 @@ pub(crate) struct Declared<'a> {
     pub(crate) description: Option<&'a str>,
     /// JSON Schema, an object.
     pub(crate) parameters: Box<RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) strict: Option<bool>,
 }
 
 /// The caller's tools in their order; after them stubs of those that were called besides, by name.
@@ -81,10 +93,10 @@ pub(crate) fn declared<'a>(
             report.push(ReportLine::new(Fact::DeclarationRenamed { from: &tool.name, to: &name }));
         }
         let description = tool.description.as_deref().filter(|text| !is_blank(text));
-        declared.push(Declared { name, description, parameters: schema(tool)? });
+        declared.push(Declared { name, description, parameters: schema(tool)?, strict: tool.strict });
     }
     let others = called.into_iter().filter(|name| !known.contains(name));
-    declared.extend(others.map(|name| Declared { name, description: None, parameters: stub() }));
+    declared.extend(others.map(|name| Declared { name, description: None, parameters: stub(), strict: None }));
     Ok(declared)
 }
 

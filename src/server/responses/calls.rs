@@ -67,10 +67,11 @@ impl Prepared {
             None | Some("refuse") => HostedTools::Refuse,
             Some(_) => return Err(Refusal::value(HOSTED_TOOLS, "expected `refuse` or `drop`")),
         };
-        let rendered = parameters::rendered(&asked.fields, at.target, &at.model, hosted, at.context_tokens)?;
-        let Rendered { options, fields, report, .. } = rendered;
+        let text = body::text(body)?;
+        let rendered = parameters::rendered(&asked.fields, text, at.target, &at.model, hosted, at.context_tokens)?;
+        let Rendered { options, fields, report, tools } = rendered;
         let placed = Placed::find(call, reach, &asked, at.name())?;
-        let conversation = placed.conversation(asked.instructions.as_deref());
+        let conversation = tools.sent_in(placed.conversation(asked.instructions.as_deref()));
         let prompt = render(at.target, &conversation, &options)?;
         let body = parameters::merged(&prompt.request, fields)?;
         let mut lines = placed.report.clone();

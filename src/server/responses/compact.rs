@@ -75,9 +75,11 @@ fn prepared(call: &Call, reach: &Reach, body: &[u8]) -> Result<(At, Vec<u8>), Re
     asked.is_stored = false;
     UNUSED.iter().for_each(|name| _ = asked.fields.remove(*name));
     let at = At::of(&call.app, &asked.model)?;
-    let rendered = parameters::rendered(&asked.fields, at.target, &at.model, HostedTools::Refuse, at.context_tokens)?;
+    let text = body::text(body)?;
+    let rendered =
+        parameters::rendered(&asked.fields, text, at.target, &at.model, HostedTools::Refuse, at.context_tokens)?;
     let placed = Placed::find(call, reach, &asked, at.name())?;
-    let mut messages = placed.conversation(asked.instructions.as_deref()).into_messages();
+    let mut messages = rendered.tools.sent_in(placed.conversation(asked.instructions.as_deref())).into_messages();
     let next = messages.last().map_or(0, |last| last.index + 1);
     messages.push(StoredMessage::new(next, MessageState::Complete, Message::user(ASKED)));
     let prompt = render(at.target, &Conversation::new(messages), &rendered.options)?;

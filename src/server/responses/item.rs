@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::about::About;
 use super::sealed::Seal;
-use super::tools::{Declared, ToolNames};
+use super::tools::{Declared, ToolNames, custom_input};
 use crate::history::{MessageState, StoredMessage};
 use crate::model::{Body, Chunk, Message};
 use crate::provider::Target;
@@ -52,11 +52,7 @@ impl Shape {
         }
         if is_custom && item["type"] == "function_call" {
             let arguments = item["arguments"].take();
-            let arguments = arguments.as_str().unwrap_or_default();
-            // What is no such object is the input itself: models do write it so.
-            let input = serde_json::from_str::<Value>(arguments).ok();
-            let input = input.as_ref().and_then(|object| object.get("input")?.as_str()).unwrap_or(arguments);
-            item["input"] = input.into();
+            item["input"] = custom_input(arguments.as_str().unwrap_or_default()).into();
             item["type"] = "custom_tool_call".into();
             if let Value::Object(fields) = item {
                 fields.remove("arguments");

@@ -123,7 +123,11 @@ fn what_providers_streamed_is_what_a_client_puts_together() {
             let expected: Value =
                 serde_json::from_str(&fs::read_to_string(folder.join("expected.jsonl")).unwrap()).unwrap();
             server.answers(Reply::stream().then_bytes(&stream).end());
-            let events = streamed(server.client(), json!("go"), json!({}));
+            // What is a custom tool the request says.
+            let request: Value = serde_json::from_slice(&fs::read(folder.join("request.json")).unwrap()).unwrap();
+            let tools = request["tools"].as_array().into_iter().flatten();
+            let tools: Vec<_> = tools.filter(|tool| tool["type"] == "custom" && tool["name"].is_string()).collect();
+            let events = streamed(server.client(), json!("go"), json!({ "tools": tools }));
             are_whole(&events);
             assert_eq!(said_in(&accumulated(&events)), said_by(&expected), "{}", folder.display());
             let status = events.last().unwrap().data["response"]["status"].as_str().unwrap().to_owned();

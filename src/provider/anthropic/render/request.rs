@@ -133,11 +133,14 @@ pub(crate) struct Tool<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'a str>,
     input_schema: Box<RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strict: Option<bool>,
 }
 
 impl<'a> From<Declared<'a>> for Tool<'a> {
     fn from(tool: Declared<'a>) -> Self {
-        Self { name: tool.name, description: tool.description, input_schema: tool.parameters }
+        let strict = tool.strict.filter(|strict| *strict);
+        Self { name: tool.name, description: tool.description, input_schema: tool.parameters, strict }
     }
 }
 

@@ -113,6 +113,8 @@ pub(crate) struct Spec<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'a str>,
     input_schema: Schema,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    strict: Option<bool>,
 }
 
 #[derive(Debug, Serialize)]
@@ -123,7 +125,8 @@ struct Schema {
 impl<'a> From<Declared<'a>> for Tool<'a> {
     fn from(tool: Declared<'a>) -> Self {
         let input_schema = Schema { json: tool.parameters };
-        Self::ToolSpec(Spec { name: tool.name, description: tool.description, input_schema })
+        let strict = tool.strict.filter(|strict| *strict);
+        Self::ToolSpec(Spec { name: tool.name, description: tool.description, input_schema, strict })
     }
 }
 

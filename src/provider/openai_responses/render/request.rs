@@ -33,8 +33,8 @@ pub(crate) enum Tool<'a> {
 
 impl<'a> From<Declared<'a>> for Tool<'a> {
     fn from(tool: Declared<'a>) -> Self {
-        let Declared { name, description, parameters } = tool;
-        Self::Function { name, description, parameters, strict: false }
+        let Declared { name, description, parameters, strict } = tool;
+        Self::Function { name, description, parameters, strict: strict.unwrap_or(false) }
     }
 }
 

@@ -1,0 +1,114 @@
+//! What `bedrock-converse` makes of the parameters.
+//!
+//! Sources: Amazon Bedrock API reference, `ConverseStream`; the service's model in botocore 1.44.8; docs.aws.amazon.com: adaptive
+//! and extended thinking of Claude, reasoning of Nova 2.
+
+use serde_json::{Value, json};
+
+use super::anthropic::{Thinking, forget_strict};
+use super::sheet::Sheet;
+use super::wishes::{Format, Reasoning, Text};
+use crate::provider::anthropic::models;
+use crate::server::refusal::Refusal;
+use crate::server::responses::tools::Choice;
+
+const CONFIG: &str = "inferenceConfig";
+/// Parameters of one maker's models.
+const OF_MODEL: &str = "additionalModelRequestFields";
+
+pub(super) fn max_output_tokens(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
+    sheet.set(&[CONFIG, "maxTokens"], value.clone());
+    Ok(())
+}
+
+pub(super) fn temperature(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
+    sheet.set(&[CONFIG, "temperature"], value.clone());
+    Ok(())
+}
+
+pub(super) fn top_p(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
+    sheet.set(&[CONFIG, "topP"], value.clone());
+    Ok(())
+}
+
+/// There is no word for `none`: tools that are not declared would be declared again for the calls of the history.
+pub(super) fn tool_choice(name: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
+    const PATH: [&str; 2] = ["toolConfig", "toolChoice"];
+    let [config, choice] = PATH;
+    match sheet.choose(value)? {
+        _ if sheet.tools.is_empty() => {}
+        Choice::Auto => sheet.set(&PATH, json!({ "auto": {} })),
+        Choice::None => return Err(sheet.no_word(name, "none")),
+        Choice::Required => sheet.set(&PATH, json!({ "any": {} })),
+        Choice::One(tool) => sheet.set(&[config, choice, "tool", "name"], tool),
+    }
+    Ok(())
+}
+
+/// A schema is a string here.
+pub(super) fn text(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
+    const FORMAT: [&str; 2] = ["outputConfig", "textFormat"];
+    let [config, format] = FORMAT;
+    let text = Text::read(value)?;
+    text.refuse_verbosity(sheet)?;
+    match text.format {
+        Format::Plain => {}
+        Format::AnyJson => return Err(sheet.no_word("text.format", "json_object")),
+        Format::Schema { fields, name, schema } => {
+            let path = |last: &'static str| [config, format, "structure", "jsonSchema", last];
+            sheet.set(&[config, format, "type"], "json_schema");
+            sheet.set(&path("name"), name);
+            if let Some(about) = fields.get("description").and_then(Value::as_str) {
+                sheet.set(&path("description"), about);
+            }
+            let written = sheet.written(super::wishes::SCHEMA, schema).to_string();
+            sheet.set(&path("schema"), written);
+        }
+    }
+    Ok(())
+}
+
+/// Each maker's models take it in their own way; of most of them nothing is known.
+pub(super) fn reasoning(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
+    const PARAM: &str = "reasoning.effort";
+    let asked = Reasoning::read(value, sheet)?;
+    let is_of = |maker: &str| sheet.model.contains(maker);
+    if is_of("claude") {
+        let Some(thinking) = Thinking::of(&asked, sheet)? else { return Ok(()) };
+        if let Some(config) = thinking.config {
+            sheet.set(&[OF_MODEL, "thinking"], config);
+        }
+        if let Some(effort) = thinking.effort {
+            sheet.set(&["outputConfig", "effort"], effort);
+        }
+        return Ok(());
+    }
+    let (is_nova, is_openais) = (is_of("nova-2"), is_of("gpt-oss"));
+    match asked.effort {
+        None => {}
+        Some("none") if is_nova => {}
+        Some(effort @ ("low" | "medium" | "high")) if is_nova => {
+            sheet.set(&[OF_MODEL, "reasoningConfig", "type"], "enabled");
+            sheet.set(&[OF_MODEL, "reasoningConfig", "maxReasoningEffort"], effort);
+        }
+        Some(effort @ ("low" | "medium" | "high")) if is_openais => sheet.set(&[OF_MODEL, "reasoning_effort"], effort),
+        Some(effort) => return Err(sheet.no_word(PARAM, effort)),
+    }
+    Ok(())
+}
+
+pub(super) fn service_tier(name: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
+    match value.as_str().unwrap_or_default() {
+        "auto" => {}
+        tier @ ("default" | "flex" | "priority") => sheet.set(&["serviceTier", "type"], tier),
+        tier => return Err(sheet.no_word(name, tier)),
+    }
+    Ok(())
+}
+
+/// Claude's newer models keep to strict tools.
+pub(super) fn end(sheet: &mut Sheet<'_>) {
+    if models::takes_strict(sheet.model) != Some(true) {
+        forget_strict(sheet);
+    }
+}

@@ -1,0 +1,117 @@
+//! What `gemini` makes of the parameters.
+//!
+//! Sources: Gemini API reference, `GenerateContentRequest` and `GenerationConfig`; types of the official Python SDK (google-genai
+//! 3.4.0); ai.google.dev, thinking, and OpenAI compatibility for what efforts are.
+
+use serde_json::{Value, json};
+
+use super::sheet::Sheet;
+use super::wishes::{Format, Reasoning, SCHEMA, Text};
+use crate::provider::gemini::models::{self, Thinks};
+use crate::server::refusal::Refusal;
+use crate::server::responses::tools::Choice;
+
+const CONFIG: &str = "generationConfig";
+const THINKING: &str = "thinkingConfig";
+/// Most tokens of thinking of the models that take a number.
+const MOST_BUDGET: u64 = 24_576;
+
+pub(super) fn max_output_tokens(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
+    sheet.set(&[CONFIG, "maxOutputTokens"], value.clone());
+    Ok(())
+}
+
+pub(super) fn temperature(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
+    sheet.set(&[CONFIG, "temperature"], value.clone());
+    Ok(())
+}
+
+pub(super) fn top_p(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
+    sheet.set(&[CONFIG, "topP"], value.clone());
+    Ok(())
+}
+
+pub(super) fn presence_penalty(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
+    sheet.set(&[CONFIG, "presencePenalty"], value.clone());
+    Ok(())
+}
+
+pub(super) fn frequency_penalty(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
+    sheet.set(&[CONFIG, "frequencyPenalty"], value.clone());
+    Ok(())
+}
+
+pub(super) fn tool_choice(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
+    let path = ["toolConfig", "functionCallingConfig"];
+    let [config, calling] = path;
+    match sheet.choose(value)? {
+        _ if sheet.tools.is_empty() => {}
+        Choice::Auto => sheet.set(&[config, calling, "mode"], "AUTO"),
+        Choice::None => sheet.set(&[config, calling, "mode"], "NONE"),
+        Choice::Required => sheet.set(&[config, calling, "mode"], "ANY"),
+        Choice::One(tool) => {
+            sheet.set(&[config, calling, "mode"], "ANY");
+            sheet.set(&[config, calling, "allowedFunctionNames"], json!([tool]));
+        }
+    }
+    Ok(())
+}
+
+/// A schema has neither name nor description here, and always counts.
+pub(super) fn text(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
+    let text = Text::read(value)?;
+    text.refuse_verbosity(sheet)?;
+    if !matches!(text.format, Format::Plain) {
+        sheet.set(&[CONFIG, "responseMimeType"], "application/json");
+    }
+    if let Format::Schema { schema, .. } = text.format {
+        sheet.set(&[CONFIG, "responseJsonSchema"], sheet.written(SCHEMA, schema));
+    }
+    Ok(())
+}
+
+/// From version 3 on models take a level, before it a number of tokens. Which of them can be asked not to think: ai.google.dev.
+pub(super) fn reasoning(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
+    const PARAM: &str = "reasoning.effort";
+    let asked = Reasoning::read(value, sheet)?;
+    match (models::thinks(sheet.model), asked.effort) {
+        (_, None) => {}
+        (Thinks::Never, Some("none")) => return Ok(()),
+        (Thinks::Never, Some(effort)) => return Err(sheet.no_word(PARAM, effort)),
+        (Thinks::Budget { may_be_none: true }, Some("none")) => {
+            sheet.set(&[CONFIG, THINKING, "thinkingBudget"], 0);
+            return Ok(());
+        }
+        (_, Some("none")) => return Err(sheet.no_word(PARAM, "none")),
+        (Thinks::Budget { .. }, Some(effort)) => {
+            let budget = match effort {
+                "minimal" | "low" => 1_024,
+                "medium" => 8_192,
+                _ => MOST_BUDGET,
+            };
+            sheet.set(&[CONFIG, THINKING, "thinkingBudget"], budget);
+        }
+        (Thinks::Level, Some(effort)) => {
+            let level = if matches!(effort, "xhigh" | "max") { "high" } else { effort };
+            if level != effort {
+                sheet.report.push(format!("{PARAM}: '{effort}' is sent as '{level}'"));
+            }
+            sheet.set(&[CONFIG, THINKING, "thinkingLevel"], level);
+        }
+    }
+    if asked.summary && models::thinks(sheet.model) != Thinks::Never {
+        sheet.set(&[CONFIG, THINKING, "includeThoughts"], true);
+    }
+    Ok(())
+}
+
+pub(super) fn service_tier(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
+    const TIER: &str = "serviceTier";
+    match value.as_str().unwrap_or_default() {
+        "auto" => {}
+        "default" => sheet.set(&[TIER], "standard"),
+        tier @ ("flex" | "priority") => sheet.set(&[TIER], tier),
+        tier => return Err(sheet.no_word("service_tier", tier)),
+    }
+    Ok(())
+}
