@@ -82,8 +82,14 @@ pub(super) fn item_of(
     match item["type"].as_str() {
         Some("reasoning") => {
             let Value::Object(fields) = &mut item else { return None };
-            fields.remove("encrypted_content");
-            fields.remove("status");
+            for name in ["encrypted_content", "status", "content"] {
+                fields.remove(name);
+            }
+            // As its events said it: one summary, whatever parts the provider made at the end.
+            let text = chunks.first().map(|(_, chunk)| chunk.growing()).unwrap_or_default();
+            let part = json!({ "type": "summary_text", "text": text });
+            let summary = if text.is_empty() { json!([]) } else { json!([part]) };
+            fields.insert("summary".to_owned(), summary);
             let sealed = shape.gives_reasoning.then(|| {
                 let (_, chunk) = chunks.first()?;
                 shape.seal.as_ref()?.thought(chunk, &shape.upstream, &shape.model)

@@ -15,8 +15,8 @@ type Map = fn(&str, &Value, &mut Sheet<'_>) -> Result<(), Refusal>;
 /// What becomes of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Does {
-    /// It is sent under this name.
-    Mapped(&'static str, Map),
+    /// It is sent under this name, which only the table of the documentation needs.
+    Mapped(#[cfg_attr(not(test), expect(dead_code))] &'static str, Map),
     /// The response repeats it; it is not sent.
     Kept,
     /// The request is refused.
