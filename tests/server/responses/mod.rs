@@ -454,3 +454,38 @@ fn a_response_is_its_owners() {
     assert_eq!(bob.post("/v1/responses", &request(reference, json!({}))).status, 404);
     assert_eq!(ada.get(&path(&first)).ok(), first);
 }
+
+/// Another server of the same store reads a response while it comes, each event once, and from anywhere.
+#[cfg(all(feature = "postgres", unix))]
+#[test]
+fn another_server_of_the_store_follows() {
+    let database = match crate::common::postgres::server() {
+        Ok(database) => database,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let url = database.url();
+    let first = server(&url, "openai-chat", &[]);
+    let second = first.beside(&url);
+    let events = Wire::Chat.events(&Wire::Chat.text("one two three", 1), 1);
+    let half = events.len() / 2;
+    let begin = Reply::cut_after(&events, half).wait(1);
+    first.answers(events[half..].iter().fold(begin, |reply, event| reply.then(event)).end());
+    let begun = create(first.client(), json!("go"), json!({ "background": true }));
+    let id = begun["id"].as_str().unwrap().to_owned();
+    let follow = |known: Option<u64>| {
+        let (client, id) = (second.client().clone(), id.clone());
+        std::thread::spawn(move || followed(&client, &id, known))
+    };
+    let (whole, rest) = (follow(None), follow(Some(1)));
+    let read = second.client().get(&path(&begun)).ok();
+    assert_eq!((&read["id"], &read["status"]), (&begun["id"], &json!("in_progress")));
+    first.go_on();
+    let (whole, rest) = (whole.join().unwrap(), rest.join().unwrap());
+    are_whole(&whole);
+    assert_eq!(rest, whole[2..]);
+    assert_eq!(text(&whole.last().unwrap().data["response"]), "one two three");
+    // What one server has begun goes on at the other.
+    first.answers(says(Wire::Chat, "four"));
+    let next = create(second.client(), json!("more"), json!({ "previous_response_id": id }));
+    assert_eq!(text(&first.client().get(&path(&next)).ok()), "four");
+}
