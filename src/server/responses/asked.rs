@@ -37,7 +37,7 @@ pub(super) enum Input {
 
 impl Asked {
     pub(super) fn read(call: &Call, body: &[u8]) -> Result<Self, Refusal> {
-        let (mut fields, input) = parted(body)?;
+        let Parted { mut fields, input } = parted(body)?;
         let text = |fields: &Map<String, Value>, name: &str| match fields.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -100,8 +100,13 @@ impl Asked {
     }
 }
 
-/// The fields of a body, and its input as it is written.
-fn parted(body: &[u8]) -> Result<(Map<String, Value>, Option<Box<RawValue>>), Refusal> {
+/// The fields of a body but its input, which stays as it is written.
+struct Parted {
+    fields: Map<String, Value>,
+    input: Option<Box<RawValue>>,
+}
+
+fn parted(body: &[u8]) -> Result<Parted, Refusal> {
     let mut all: std::collections::BTreeMap<String, Box<RawValue>> = body::required(body)?;
     let input = all.remove("input").filter(|raw| raw.get() != "null");
     let mut fields = Map::new();
@@ -109,7 +114,7 @@ fn parted(body: &[u8]) -> Result<(Map<String, Value>, Option<Box<RawValue>>), Re
         let value = serde_json::from_str(raw.get()).map_err(|error| Refusal::value(&*name, &error.to_string()))?;
         fields.insert(name, value);
     }
-    Ok((fields, input))
+    Ok(Parted { fields, input })
 }
 
 fn items(call: &Call, raw: &RawValue) -> Result<Vec<Input>, Refusal> {

@@ -319,8 +319,7 @@ pub(super) fn get(call: Call, _: Body) -> Streaming {
             return Ok(following.holding(stream).stream(Arc::clone(&call.room)));
         }
         let app = Arc::clone(&call.app);
-        let object = app.pool.run(move || Ok(ok(&object(&call, found)?)?)).await?;
-        Ok(object)
+        app.pool.run(move || ok(&object(&call, found)?)).await
     })
 }
 

@@ -1,6 +1,6 @@
 //! Items of a response: those of the Conversations API, in the words of the request that asked for them.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::about::About;
 use super::sealed::Seal;
@@ -40,23 +40,21 @@ impl Shape {
     }
 
     /// Gives a call the name by which the client declared its tool.
-    fn name_call(&self, item: &mut Value) {
+    fn name_call(&self, item: &mut Map<String, Value>) {
         let Some(name) = item.get("name").and_then(Value::as_str) else { return };
         let (name, namespace, is_custom) = match self.tools.back(name) {
             Declared::Function { name, namespace } => (name, namespace, false),
             Declared::Custom { name, namespace } => (name, namespace, true),
         };
-        item["name"] = name.into();
+        let mut set = |name: &str, value: String| _ = item.insert(name.to_owned(), value.into());
+        set("name", name);
         if let Some(namespace) = namespace {
-            item["namespace"] = namespace.into();
+            set("namespace", namespace);
         }
-        if is_custom && item["type"] == "function_call" {
-            let arguments = item["arguments"].take();
-            item["input"] = custom_input(arguments.as_str().unwrap_or_default()).into();
-            item["type"] = "custom_tool_call".into();
-            if let Value::Object(fields) = item {
-                fields.remove("arguments");
-            }
+        if is_custom && let Some(arguments) = item.remove("arguments") {
+            let input = custom_input(arguments.as_str().unwrap_or_default());
+            item.insert("input".to_owned(), input.into());
+            item.insert("type".to_owned(), "custom_tool_call".into());
         }
     }
 }
@@ -73,39 +71,35 @@ pub(super) fn item_of(
     let mut stored = StoredMessage::new(message, state, Message::assistant(named));
     stored.chunk_indexes = chunks.iter().map(|(index, _)| *index).collect();
     let given = given(&stored).into_iter().next()?;
-    let mut item: Value = serde_json::from_str(&given.json).ok()?;
+    let mut item: Map<String, Value> = serde_json::from_str(&given.json).ok()?;
     let status = match state {
         MessageState::Streaming => "in_progress",
         MessageState::Interrupted => "incomplete",
         MessageState::Complete | MessageState::Synthetic => "completed",
     };
-    match item["type"].as_str() {
+    match item.get("type").and_then(Value::as_str) {
         Some("reasoning") => {
-            let Value::Object(fields) = &mut item else { return None };
             for name in ["encrypted_content", "status", "content"] {
-                fields.remove(name);
+                item.remove(name);
             }
             // As its events said it: one summary, whatever parts the provider made at the end.
-            let text = chunks.first().map(|(_, chunk)| chunk.growing()).unwrap_or_default();
-            let part = json!({ "type": "summary_text", "text": text });
-            let summary = if text.is_empty() { json!([]) } else { json!([part]) };
-            fields.insert("summary".to_owned(), summary);
-            let sealed = shape.gives_reasoning.then(|| {
-                let (_, chunk) = chunks.first()?;
-                shape.seal.as_ref()?.thought(chunk, &shape.upstream, &shape.model)
-            });
-            if let Some(sealed) = sealed.flatten() {
-                fields.insert("encrypted_content".to_owned(), sealed.into());
+            let (_, chunk) = chunks.first()?;
+            let part = json!({ "type": "summary_text", "text": chunk.growing() });
+            let summary = if chunk.growing().is_empty() { json!([]) } else { json!([part]) };
+            item.insert("summary".to_owned(), summary);
+            let seal = shape.seal.as_ref().filter(|_| shape.gives_reasoning);
+            if let Some(sealed) = seal.and_then(|seal| seal.thought(chunk, &shape.upstream, &shape.model)) {
+                item.insert("encrypted_content".to_owned(), sealed.into());
             }
         }
         Some("function_call" | "custom_tool_call") => {
-            item["status"] = status.into();
+            item.insert("status".to_owned(), status.into());
             shape.name_call(&mut item);
         }
-        Some("message") => item["status"] = status.into(),
+        Some("message") => _ = item.insert("status".to_owned(), status.into()),
         _ => {}
     }
-    Some(item)
+    Some(item.into())
 }
 
 /// An item of which nothing has come but that it begins.
@@ -113,11 +107,17 @@ pub(super) fn in_progress(shape: &Shape, id: &str, chunk: &Chunk) -> Value {
     match &chunk.body {
         Body::Thinking { .. } => json!({ "id": id, "type": "reasoning", "summary": [] }),
         Body::ToolCall { id: call, name, .. } => {
-            let mut item = json!({
-                "id": id, "type": "function_call", "status": "in_progress", "call_id": call, "name": name, "arguments": ""
-            });
+            let fields = [
+                ("id", id),
+                ("type", "function_call"),
+                ("status", "in_progress"),
+                ("call_id", call),
+                ("name", name),
+                ("arguments", ""),
+            ];
+            let mut item = fields.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
             shape.name_call(&mut item);
-            item
+            item.into()
         }
         _ => json!({ "id": id, "type": "message", "status": "in_progress", "role": "assistant", "content": [] }),
     }

@@ -130,8 +130,8 @@ async fn said(socket: &mut WebSocket, data: &Value) -> Result<(), ()> {
 fn error(refusal: &Refusal) -> Value {
     let mut body = serde_json::to_value(refusal.body()).unwrap_or_default();
     let mut error = body.get_mut("error").map(Value::take).unwrap_or_default();
-    if error["code"].is_null() {
-        error["code"] = "invalid_request_error".into();
+    if let Some(code) = error.get_mut("code").filter(|code| code.is_null()) {
+        *code = "invalid_request_error".into();
     }
     json!({ "type": "error", "status": refusal.status, "error": error })
 }

@@ -274,7 +274,8 @@ fn what_is_not_stored_is_nowhere() {
     input.push(json!({ "role": "user", "content": "and?" }));
     let mut forged = input.clone();
     let sealed = forged[1]["encrypted_content"].as_str().unwrap().to_owned();
-    forged[1]["encrypted_content"] = sealed.replace(&sealed[60..64], "AAAA").into();
+    let changed = sealed.char_indices().map(|(at, digit)| if (60..64).contains(&at) { 'A' } else { digit });
+    forged[1]["encrypted_content"] = changed.collect::<String>().into();
     for (input, is_sent) in [(input, true), (forged, false)] {
         server.answers(says(Wire::Anthropic, "done"));
         assert_eq!(text(&create(client, input.into(), unstored.clone())), "done");
