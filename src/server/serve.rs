@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Router;
-use axum::extract::ws::WebSocketUpgrade;
-use axum::extract::{FromRequestParts as _, MatchedPath, RawPathParams, Request};
+use axum::extract::{MatchedPath, RawPathParams, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use axum::middleware::{Next, from_fn};
@@ -90,7 +89,7 @@ pub(crate) fn router(app: &Arc<App>, tables: &[(Face, &'static [Route])]) -> Rou
     let sockets = Arc::clone(&gate);
     let handle = move |request: Request| {
         let gate = Arc::clone(&sockets);
-        async move { socket(&gate, request).await.unwrap_or_else(|refusal| refusal.reply()) }
+        async move { socket(&gate, request).unwrap_or_else(|refusal| refusal.reply()) }
     };
     router = router.route(responses::SOCKET, on(MethodFilter::GET, handle));
     let router = health::routes(router, app, false);
@@ -116,7 +115,7 @@ pub(crate) fn router(app: &Arc<App>, tables: &[(Face, &'static [Route])]) -> Rou
 }
 
 /// Opens a connection for responses.
-async fn socket(gate: &Gate, request: Request) -> Outcome {
+fn socket(gate: &Gate, mut request: Request) -> Outcome {
     let app = &gate.app;
     let refused = |reason: &'static str| _ = app.metrics.refused.get_or_create(&Reason { reason }).inc();
     let caller = Face::Api.caller(app, request.headers()).inspect_err(|_| refused("key"))?;
@@ -124,14 +123,9 @@ async fn socket(gate: &Gate, request: Request) -> Outcome {
         refused("scope");
         return Err(Refusal::missing_scope(Scope::Append));
     }
-    let (mut head, _) = request.into_parts();
-    let upgrade = WebSocketUpgrade::from_request_parts(&mut head, &()).await.map_err(|error| {
-        Refusal::new(426, "websocket_required", format!("GET is for WebSocket here; POST asks for a response: {error}"))
-    })?;
-    let most = app.config.limits.body_bytes;
-    let call = Call::new(app, caller, Vec::new(), Query::new(""), head.headers);
-    let upgrade = upgrade.max_message_size(most).max_frame_size(most);
-    Ok(upgrade.on_upgrade(move |socket| responses::socket::Session::new(call).run(socket)))
+    let upgrade = hyper::upgrade::on(&mut request);
+    let call = Call::new(app, caller, Vec::new(), Query::new(""), std::mem::take(request.headers_mut()));
+    responses::socket::open(call, upgrade).inspect_err(|_| refused("websocket"))
 }
 
 /// Passes a request on to an upstream.

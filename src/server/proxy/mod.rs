@@ -52,12 +52,12 @@ const EXCHANGE: &str = "x-convo-exchange";
 /// Whether it is recorded, as far as that is known before its end.
 const RECORDED: &str = "x-convo-recorded";
 /// What `/v1` serves itself is never an upstream's.
-const OWN: &str = "/v1/conversations";
+const OWN: [&str; 2] = ["/v1/conversations", "/v1/responses"];
 
 /// Whether a path that this server does not serve is one of the default upstream.
 pub(crate) fn is_of_default(app: &App, path: &str) -> bool {
-    let is_own = path.strip_prefix(OWN).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    path.starts_with("/v1/") && !is_own && app.upstreams.default().is_some()
+    let is_below = |own: &str| path.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    path.starts_with("/v1/") && !OWN.iter().any(|own| is_below(own)) && app.upstreams.default().is_some()
 }
 
 /// Why a call of a model finds nothing here: programs take this store for a provider.

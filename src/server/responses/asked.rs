@@ -108,6 +108,8 @@ struct Parted {
 
 fn parted(body: &[u8]) -> Result<Parted, Refusal> {
     let mut all: std::collections::BTreeMap<String, Box<RawValue>> = body::required(body)?;
+    // Of a message by WebSocket.
+    all.remove("type");
     let input = all.remove("input").filter(|raw| raw.get() != "null");
     let mut fields = Map::new();
     for (name, raw) in all {

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::about::About;
 use super::asked::Asked;
 use super::encoder::Encoder;
-use super::following::{Following, Next, Unkept};
+use super::following::{Following, Next, Unkept, Waiting};
 use super::id::ResponseId;
 
 use super::models::At;
@@ -44,7 +44,7 @@ const CONVERSATION: &str = "x-convo-conversation";
 /// Which conversations a call may read and write. What it does not keep is its own.
 pub(super) fn reach(call: &Call) -> Reach {
     let connection = format!("{}\n{}", call.caller.owner, Uuid::now_v7());
-    Reach { kept: call.app.store.clone(), passing: call.app.responses.passing.clone(), connection }
+    Reach { kept: call.store().clone(), passing: call.app.responses.passing.clone(), connection }
 }
 
 /// A request, ready to be sent.
@@ -101,7 +101,7 @@ impl Prepared {
 pub(super) struct Started {
     pub(super) id: ResponseId,
     pub(super) following: Following,
-    pub(super) unkept: Option<Unkept>,
+    pub(super) unkept: Option<Arc<Unkept>>,
     pub(super) streams: bool,
     in_background: bool,
     report: usize,
@@ -131,17 +131,25 @@ pub(super) async fn start(call: &Call, reach: &Reach, bytes: Arc<body::Held>) ->
     };
     let Prepared { at, asked, placed, mut about, body, seal, .. } = *prepared;
     about.request = key.map(|_| hex(&request));
+    let home = placed.home.clone();
+    let room = Arc::new(app.ledger.room(&call.caller.owner));
+    // Without a place on a disk its history is in memory, as the upstream is sent it.
+    let held = if home.is_kept { 0 } else { body.len().saturating_mul(2) };
+    room.wait(held).await?;
+    let unkept = (!home.is_kept).then(|| Unkept::new(&app, &call.caller.owner, &home, &room));
+    let waiting = unkept.clone().map(Waiting);
     let request = at.request(call, body)?;
     let exchange = Uuid::now_v7();
     let (registered, mut stopped) = app.exchanges.begin(exchange, &call.caller.owner);
-    let home = placed.home.clone();
     app.exchanges.placed(exchange, home.name.id());
     let provider = provider_of(at.target);
     let (report, in_background) = (about.report.len(), asked.in_background);
     let running = Running {
         app: Arc::clone(&app),
         at,
-        room: Arc::clone(&call.room),
+        room,
+        held,
+        unkept: unkept.clone(),
         stopped: stopped.clone(),
         _stream: stream,
         _registered: registered,
@@ -184,7 +192,6 @@ pub(super) async fn start(call: &Call, reach: &Reach, bytes: Arc<body::Held>) ->
     if home.is_kept {
         app.responses.remember(digest, id);
     }
-    let unkept = (!home.is_kept).then(|| unkept(call, &home));
     let opening = Arc::clone(&app);
     let opened = app.pool.run(move || {
         let mut about = kept_about;
@@ -193,7 +200,7 @@ pub(super) async fn start(call: &Call, reach: &Reach, bytes: Arc<body::Held>) ->
         Following::open(&opening, &home, first_seq, encoder, None)
     });
     let following = opened.await?;
-    Ok(Started { id, following, unkept, streams: asked.streams, in_background, report })
+    Ok(Started { id, following: following.with(waiting), unkept, streams: asked.streams, in_background, report })
 }
 
 /// The response that was begun with the key of a request, in a conversation that the key has made.
@@ -213,10 +220,6 @@ fn begun_by_key(call: &Call, reach: &Reach) -> Result<Option<ResponseId>, Refusa
 enum Sent {
     Not(axum::extract::Request),
     Answered(axum::http::Response<hyper::body::Incoming>),
-}
-
-fn unkept(call: &Call, home: &Home) -> Unkept {
-    Unkept { home: home.clone(), exchanges: Arc::clone(&call.app.exchanges), owner: call.caller.owner.clone() }
 }
 
 /// The response that a repeated request has begun already.
@@ -270,9 +273,8 @@ pub(super) fn create(call: Call, body: Body) -> Streaming {
         let promised = call.header("content-length").and_then(|length| length.parse().ok());
         let held = body::read(&call.app, &call.caller.owner, body, promised, Bounds::of(&call.app)).await?;
         let reach = reach(&call);
-        let Started { id, following, unkept, streams, in_background, report } =
+        let Started { id, following, streams, in_background, report, .. } =
             start(&call, &reach, Arc::new(held)).await?;
-        let following = following.with(unkept);
         let mut reply = match (streams, in_background) {
             (true, _) => following.stream(Arc::clone(&call.room)),
             (false, true) => {

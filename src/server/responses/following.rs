@@ -22,7 +22,7 @@ use crate::server::ledger::{InPieces, Room};
 use crate::server::native::Pieces;
 use crate::server::refusal::Refusal;
 use crate::server::room::Stream;
-use crate::store::{Store, Tail};
+use crate::store::Tail;
 
 /// What a client does not read waits here, and the log is not read meanwhile.
 const PIECES: usize = 1;
@@ -44,7 +44,7 @@ pub(super) struct Following {
     closing: watch::Receiver<bool>,
     /// The number of the last event that its reader knows.
     known: Option<u64>,
-    unkept: Option<Unkept>,
+    waiting: Option<Waiting>,
     stream: Option<Stream>,
 }
 
@@ -57,14 +57,16 @@ impl Following {
         encoder: Encoder,
         known: Option<u64>,
     ) -> Result<Self, Refusal> {
-        let tail = home.store.tail(&home.name, Cursor::from(first_seq.saturating_sub(1)))?;
+        // What it reads is bounded, and read again and again: it does not add up.
+        let store = if home.is_kept { &app.store } else { &home.store };
+        let tail = store.tail(&home.name, Cursor::from(first_seq.saturating_sub(1)))?;
         let closing = app.closing.subscribe();
-        Ok(Self { app: Arc::clone(app), tail: Some(tail), encoder, closing, known, unkept: None, stream: None })
+        Ok(Self { app: Arc::clone(app), tail: Some(tail), encoder, closing, known, waiting: None, stream: None })
     }
 
-    /// With what goes when nobody follows any more.
-    pub(super) fn with(mut self, unkept: Option<Unkept>) -> Self {
-        self.unkept = unkept;
+    /// With what ends when nobody follows any more.
+    pub(super) fn with(mut self, waiting: Option<Waiting>) -> Self {
+        self.waiting = waiting;
         self
     }
 
@@ -184,24 +186,40 @@ fn error_event(number: u64, refusal: &Refusal) -> Event {
     Event { number, kind: "error", data }
 }
 
-/// A conversation in memory that goes when this is dropped, and with it the answer that is written to it.
+/// A conversation in memory, which goes when nobody writes, reads or keeps it any more.
 #[derive(Debug)]
 pub(super) struct Unkept {
-    pub(super) home: Home,
-    pub(super) exchanges: Arc<Exchanges>,
-    pub(super) owner: String,
+    home: Home,
+    exchanges: Arc<Exchanges>,
+    owner: String,
+    /// What it takes.
+    _room: Arc<Room>,
+}
+
+impl Unkept {
+    pub(super) fn new(app: &App, owner: &str, home: &Home, room: &Arc<Room>) -> Arc<Self> {
+        let exchanges = Arc::clone(&app.exchanges);
+        Arc::new(Self { home: home.clone(), exchanges, owner: owner.to_owned(), _room: Arc::clone(room) })
+    }
+
+    pub(super) fn is(&self, id: ResponseId) -> bool {
+        self.home.name.id() == id.conversation
+    }
 }
 
 impl Drop for Unkept {
     fn drop(&mut self) {
-        self.exchanges.stop(&self.owner, self.home.name.id());
         // It is in memory: that takes no time.
-        let _ = Store::delete(&self.home.store, &self.home.name);
+        let _ = self.home.store.delete(&self.home.name);
     }
 }
 
-impl Unkept {
-    pub(super) fn is(&self, id: ResponseId) -> bool {
-        self.home.name.id() == id.conversation
+/// Who waits for an answer that is not stored: it ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct Waiting(pub(super) Arc<Unkept>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.exchanges.stop(&self.0.owner, self.0.home.name.id());
     }
 }

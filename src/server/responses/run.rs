@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::about::End;
+use super::following::Unkept;
 use super::id::ResponseId;
 use super::item::prefix;
 use super::models::At;
@@ -25,6 +26,10 @@ use crate::store::MessageWriter;
 
 /// A byte of an answer: as it came, as JSON, as what that says, and as a record.
 const TAKEN: usize = 6;
+/// One that waits for the rest of its event: what holds it grows by doubling.
+const WAITING: usize = 2;
+/// One of an answer that is in memory until nobody needs it.
+const KEPT: usize = 3;
 
 /// What a run needs of its server.
 #[derive(Debug)]
@@ -32,6 +37,10 @@ pub(super) struct Running {
     pub(super) app: Arc<App>,
     pub(super) at: At,
     pub(super) room: Arc<Room>,
+    /// What that holds already.
+    pub(super) held: usize,
+    /// Where the answer goes, if it is not stored.
+    pub(super) unkept: Option<Arc<Unkept>>,
     pub(super) stopped: watch::Receiver<bool>,
     pub(super) _stream: Stream,
     pub(super) _registered: Registered,
@@ -43,8 +52,6 @@ struct Answer {
     writer: MessageWriter,
     ids: Ids,
     said: Metadata,
-    /// Bytes that are in memory until the response ends, for one that is not stored.
-    held: usize,
 }
 
 /// How the upstream's bytes ended.
@@ -91,6 +98,7 @@ impl Running {
         let mut from = from.into_body();
         let (patience, mut stopped) = (self.at.upstream.set.idle(), self.stopped.clone());
         let mut closing = self.app.closing.subscribe();
+        let mut bytes = 0;
         let ended = loop {
             let frame = tokio::select! {
                 biased;
@@ -107,7 +115,9 @@ impl Running {
                 Ok(Some(Err(error))) => break Ended::Cut(format!("the upstream's answer was cut: {error}")),
                 Err(_) => break Ended::Cut(format!("the upstream sent nothing for {} seconds", patience.as_secs())),
             };
-            if let Err(refusal) = self.room.wait(answer.held + (answer.decoder.pending() + piece.len()) * TAKEN).await {
+            let held = self.held + if self.unkept.is_some() { bytes * KEPT } else { 0 };
+            bytes += piece.len();
+            if let Err(refusal) = self.room.wait(held + (answer.decoder.pending() + piece.len()) * TAKEN).await {
                 break Ended::Cut(refusal.message);
             }
             let pushed = self.app.pool.run(move || {
@@ -117,7 +127,7 @@ impl Running {
             // The writer is dropped, and its message interrupted.
             let Ok((back, result)) = pushed.await else { return };
             answer = back;
-            self.room.keep(answer.held + answer.decoder.pending() * 2);
+            self.room.keep(held + answer.decoder.pending() * WAITING);
             if let Err(refusal) = result {
                 tracing::warn!(error = refusal.message, "an answer cannot be stored");
                 return;
@@ -154,7 +164,7 @@ impl Running {
 impl Answer {
     fn new(at: &At, writer: MessageWriter, id: ResponseId) -> Self {
         let ids = Ids { id, begun: HashSet::new(), items: HashMap::new() };
-        Self { decoder: Decoder::new(at.target), writer, ids, said: Metadata::default(), held: 0 }
+        Self { decoder: Decoder::new(at.target), writer, ids, said: Metadata::default() }
     }
 
     fn push(&mut self, bytes: &[u8]) -> Result<(), Refusal> {

@@ -1,67 +1,160 @@
 //! Responses by WebSocket: a request is a message, and so is each event. What is not stored lives as long as the connection.
 //!
-//! Source: the Open Responses specification, WebSocket mode.
+//! Sources: the Open Responses specification, WebSocket mode; RFC 6455.
 
+use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
-use axum::extract::ws::{Message, WebSocket};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use futures_util::{SinkExt as _, StreamExt as _};
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper_util::rt::TokioIo;
 use serde_json::{Map, Value, json};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::sleep;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
 use super::calls::{self, Started};
 use super::following::{Next, Unkept};
 use super::id::ResponseId;
 use super::place::Reach;
-use crate::server::app::Call;
+use crate::server::app::{Call, Outcome, Reply};
 use crate::server::auth::is_still;
 use crate::server::body;
+use crate::server::ledger::Room;
 use crate::server::refusal::Refusal;
+use crate::server::room::Stream;
 
 /// How many responses that are not stored a connection may have.
 const MOST: usize = 256;
+/// A byte of a message that arrives: what holds it grows by doubling.
+const ARRIVING: usize = 2;
+
+type Socket = WebSocketStream<Counted<TokioIo<Upgraded>>>;
+
+/// Opens a connection: the answer to the request that asks for it.
+pub(crate) fn open(call: Call, upgrade: OnUpgrade) -> Outcome {
+    let says =
+        |name: &str, word: &str| call.header(name).is_some_and(|value| value.to_ascii_lowercase().contains(word));
+    let key = call.header("sec-websocket-key").filter(|_| {
+        says("upgrade", "websocket") && says("connection", "upgrade") && says("sec-websocket-version", "13")
+    });
+    let key = key.ok_or_else(|| {
+        let message = "GET is for WebSocket here, version 13; POST asks for a response.";
+        Refusal::new(426, "websocket_required", message)
+    })?;
+    let stream = call.app.streams.begin(&call.caller.key)?;
+    let accepted = derive_accept_key(key.as_bytes());
+    let mut reply = Reply::new(axum::body::Body::empty());
+    *reply.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    for (name, value) in [("connection", "upgrade"), ("upgrade", "websocket"), ("sec-websocket-accept", &*accepted)] {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            reply.headers_mut().insert(HeaderName::from_static(name), value);
+        }
+    }
+    tokio::spawn(async move {
+        let Ok(upgraded) = upgrade.await else { return };
+        let most = call.app.config.limits.body_bytes;
+        let config = WebSocketConfig::default().max_message_size(Some(most)).max_frame_size(Some(most));
+        let room = Arc::new(call.app.ledger.room(&call.caller.owner));
+        let counted = Counted { from: TokioIo::new(upgraded), room: Arc::clone(&room), bytes: Arc::default() };
+        let bytes = Arc::clone(&counted.bytes);
+        let socket = WebSocketStream::from_raw_socket(counted, Role::Server, Some(config)).await;
+        let reach = calls::reach(&call);
+        Session { call, reach, unkept: Vec::new(), room, bytes, _stream: stream }.run(socket).await;
+    });
+    Ok(reply)
+}
+
+/// The bytes of a connection, which count until the message that they are of was taken.
+struct Counted<T> {
+    from: T,
+    room: Arc<Room>,
+    bytes: Arc<AtomicUsize>,
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for Counted<T> {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
+        ready!(Pin::new(&mut self.from).poll_read(context, into))?;
+        let read = into.filled().len() - before;
+        let all = self.bytes.fetch_add(read, Ordering::AcqRel) + read;
+        let room = self.room.reach(all * ARRIVING);
+        Poll::Ready(room.map_err(|error| io::Error::new(io::ErrorKind::OutOfMemory, error)))
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for Counted<T> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.from).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.from).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.from).poll_shutdown(context)
+    }
+}
 
 /// A connection of a client.
-pub(crate) struct Session {
+struct Session {
     call: Call,
     reach: Reach,
-    unkept: Vec<Unkept>,
+    unkept: Vec<Arc<Unkept>>,
+    /// What arrives.
+    room: Arc<Room>,
+    bytes: Arc<AtomicUsize>,
+    _stream: Stream,
 }
 
 impl Session {
-    pub(crate) fn new(call: Call) -> Self {
-        let reach = calls::reach(&call);
-        Self { call, reach, unkept: Vec::new() }
-    }
-
     /// Answers requests, one after another, until the client has gone or the server ends.
-    pub(crate) async fn run(mut self, mut socket: WebSocket) {
+    async fn run(mut self, mut socket: Socket) {
         let app = Arc::clone(&self.call.app);
         let mut closing = app.closing.subscribe();
         loop {
             let received = tokio::select! {
                 biased;
                 _ = closing.wait_for(|is_closing| *is_closing) => return,
-                received = socket.recv() => received,
+                received = socket.next() => Some(received),
+                () = sleep(app.config.limits.keep_alive().max(Duration::from_millis(10))) => None,
             };
-            let text = match received {
-                Some(Ok(Message::Text(text))) => text,
-                Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
+            let Some(received) = received else {
+                // Who is not there any more is noticed.
+                if socket.send(Message::Ping(bytes::Bytes::new())).await.is_err() {
+                    return;
+                }
+                continue;
+            };
+            let answered = match received {
+                Some(Ok(Message::Text(text))) => self.answer(&mut socket, text.as_bytes()).await,
                 Some(Ok(Message::Binary(_))) => {
                     let refusal = Refusal::new(400, "invalid_message", "a request is a text message");
-                    if said(&mut socket, &error(&refusal)).await.is_err() {
-                        return;
-                    }
-                    continue;
+                    said(&mut socket, &error(&refusal)).await
                 }
+                Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Ok(()),
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return,
             };
-            if self.answer(&mut socket, text.as_bytes()).await.is_err() {
+            if answered.is_err() {
                 return;
             }
+            self.bytes.store(0, Ordering::Release);
+            self.room.keep(0);
+            self.call.room.keep(0);
         }
     }
 
     /// Answers a request. Fails if the client has gone.
-    async fn answer(&mut self, socket: &mut WebSocket, text: &[u8]) -> Result<(), ()> {
+    async fn answer(&mut self, socket: &mut Socket, text: &[u8]) -> Result<(), ()> {
         let previous = previous(text);
         let answered = match self.begin(text).await {
             Ok(started) => self.follow(socket, started).await?,
@@ -79,16 +172,16 @@ impl Session {
         if !is_still(&self.call.app, &self.call.caller) {
             return Err(Refusal::new(401, "invalid_api_key", "This key was revoked, or has expired."));
         }
-        let mut fields: Map<String, Value> = body::required(text)?;
-        match fields.remove("type").as_ref().and_then(Value::as_str) {
+        // Schemas keep the order of their fields: the text is taken as it came.
+        let fields: Map<String, Value> = body::required(text)?;
+        match fields.get("type").and_then(Value::as_str) {
             Some("response.create") => {}
             kind => {
                 let message = format!("expected `response.create`, and not {:?}", kind.unwrap_or_default());
                 return Err(Refusal::invalid("type", "invalid_value", message));
             }
         }
-        let bytes = serde_json::to_vec(&fields).map_err(|error| Refusal::internal(error.to_string()))?;
-        let held = body::Held::of(&self.call.app, &self.call.caller.owner, bytes).await?;
+        let held = body::Held::of(&self.call.app, &self.call.caller.owner, text.to_vec()).await?;
         let started = calls::start(&self.call, &self.reach, Arc::new(held)).await?;
         if self.unkept.len() == MOST {
             self.unkept.remove(0);
@@ -97,7 +190,7 @@ impl Session {
     }
 
     /// Sends the events of a response. An inner error is the response's own.
-    async fn follow(&mut self, socket: &mut WebSocket, started: Started) -> Result<Result<(), Refusal>, ()> {
+    async fn follow(&mut self, socket: &mut Socket, started: Started) -> Result<Result<(), Refusal>, ()> {
         let Started { mut following, unkept, .. } = started;
         let ended = loop {
             match following.next().await {
@@ -123,7 +216,7 @@ fn previous(text: &[u8]) -> Option<ResponseId> {
     ResponseId::named(fields.get("previous_response_id")?.as_str()?)
 }
 
-async fn said(socket: &mut WebSocket, data: &Value) -> Result<(), ()> {
+async fn said(socket: &mut Socket, data: &Value) -> Result<(), ()> {
     socket.send(Message::Text(data.to_string().into())).await.map_err(|_| ())
 }
 
