@@ -110,7 +110,7 @@ pub(super) struct Started {
 /// Begins a response. What it does not keep goes with `unkept`.
 pub(super) async fn start(call: &Call, reach: &Reach, bytes: Arc<body::Held>) -> Result<Started, Refusal> {
     let app = Arc::clone(&call.app);
-    let stream = app.streams.begin(&call.caller.key)?;
+    let stream = app.streams.begin(&call.caller.key)?.with(app.upstreams.begin()?);
     let request = record::digest(&[call.caller.key.as_bytes(), b"\0", &bytes.bytes].concat());
     let is_retry = call.header("x-stainless-retry-count").is_some_and(|count| count != "0");
     let key = call.idempotency_key()?.map(|key| format!("{}\0key {key}", call.caller.key));

@@ -34,7 +34,7 @@ pub(super) fn compact(call: Call, body: Body) -> Streaming {
     Box::pin(async move {
         let promised = call.header("content-length").and_then(|length| length.parse().ok());
         let held = body::read(&call.app, &call.caller.owner, body, promised, Bounds::of(&call.app)).await?;
-        let _stream = call.app.streams.begin(&call.caller.key)?;
+        let _stream = call.app.streams.begin(&call.caller.key)?.with(call.app.upstreams.begin()?);
         let (reach, app, held) = (reach(&call), Arc::clone(&call.app), Arc::new(held));
         let (asking, bytes) = (call.clone(), Arc::clone(&held));
         let (at, request) = app.pool.run(move || prepared(&asking, &reach, &bytes.bytes)).await?;
