@@ -3,6 +3,8 @@
 //! It is the `native` data of the answer's message, of a wire that no provider has: no request ever holds it, and who erases the
 //! message erases it.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -14,11 +16,23 @@ const WIRE: &str = "convo-responses";
 /// The field of an answer's `extra` that says how a response ended, where its finish reason does not.
 const END: &str = "convo_response";
 
+/// Fields that are the same in many requests.
+const SHARED: [&str; 3] = ["tools", "instructions", "text"];
+/// Less is stored again: it takes no more than to say where it is.
+const LARGE: usize = 64;
+
+fn is_large(value: &Value) -> bool {
+    value.to_string().len() > LARGE
+}
+
 /// What was asked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct About {
     /// The fields of the response that repeat the request.
     pub(super) fields: Map<String, Value>,
+    /// Fields that an earlier answer of the conversation has as well, by its index: they are stored there.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) same: BTreeMap<String, u64>,
     /// The index of the first message of its input; its own answer's if it has none.
     pub(super) input_from: u64,
     /// The upstream, the target whose wire it speaks, and the model as the upstream names it.
@@ -61,8 +75,27 @@ impl About {
         serde_json::from_str(native.json.as_str()).ok()
     }
 
+    /// Leaves what the history has already to where it is: tools are the same, turn after turn.
+    pub(super) fn share(&mut self, history: &[StoredMessage]) {
+        let Some((index, last)) = history.iter().rev().find_map(|stored| Some((stored.index, Self::of(stored)?)))
+        else {
+            return;
+        };
+        for name in SHARED {
+            let origin = last.same.get(name).copied().unwrap_or(index);
+            let at = history.binary_search_by_key(&origin, |stored| stored.index);
+            let first = at.ok().and_then(|at| Self::of(history.get(at)?));
+            let value = first.as_ref().and_then(|first| first.fields.get(name));
+            if value.is_some_and(|value| self.fields.get(name) == Some(value) && is_large(value)) {
+                self.same.insert(name.to_owned(), origin);
+            }
+        }
+    }
+
     pub(super) fn to_native(&self) -> Option<Native> {
-        let json = Json::new(serde_json::to_string(self).ok()?).ok()?;
+        let mut stored = self.clone();
+        stored.fields.retain(|name, _| !self.same.contains_key(name));
+        let json = Json::new(serde_json::to_string(&stored).ok()?).ok()?;
         Some(Native { wire: WIRE.to_owned(), json })
     }
 

@@ -85,6 +85,7 @@ impl Prepared {
         fields.insert("conversation".to_owned(), conversation);
         let about = About {
             fields,
+            same: std::collections::BTreeMap::new(),
             input_from: 0,
             upstream: at.name().to_owned(),
             target: at.target.to_string(),

@@ -3,11 +3,12 @@
 //! A response is a checkpoint of a conversation. One that goes on from the last is appended to it; one that goes on from an earlier
 //! one begins a fork there. What is not to be stored is written to a store in memory alone, in the same way.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::about::About;
 use super::asked::{Asked, Input};
 use super::id::ResponseId;
+use super::parameters;
 use super::sealed::{self, Seal, Sealed};
 use crate::error::Error;
 use crate::history::{Conversation, MessageState, StoredMessage, Summary};
@@ -63,17 +64,31 @@ impl Reach {
                 Err(error) => return Err(error.into()),
             };
             let Some(stored) = page.into_iter().find(|stored| stored.index == id.message) else { continue };
-            let Some(about) = About::of(&stored) else { continue };
+            let Some(mut about) = About::of(&stored) else { continue };
             let item = home.store.describe(&home.name)?;
             let deleted = format!("{DELETED}{}", id.message);
             // A fork has the answers of its parent; they are responses of the parent alone.
             let is_own = item.id == id.conversation && about_is_here(&about, id);
             if is_own && !item.tags.contains(&deleted) {
+                complete(&home, &mut about)?;
                 return Ok(Some(Found { id, home, stored, about, next_message: item.messages }));
             }
         }
         Ok(None)
     }
+}
+
+/// Reads the fields that an earlier answer has. What was erased there is as if it had not been said.
+fn complete(home: &Home, about: &mut About) -> Result<(), Refusal> {
+    for (name, index) in &about.same {
+        let size = PageSize { limit: 1, bytes: 0, shows_hidden: true };
+        let (page, _) = home.store.page(&home.name, *index, size)?;
+        let first = page.iter().find(|stored| stored.index == *index).and_then(About::of);
+        let value = first.and_then(|mut first| first.fields.remove(name));
+        let value = value.or_else(|| parameters::echo(&Map::new()).remove(name));
+        about.fields.insert(name.clone(), value.unwrap_or_default());
+    }
+    Ok(())
 }
 
 /// Whether what an answer says of its response is of this conversation, and not of one that was forked.
@@ -336,6 +351,9 @@ impl Placed {
     /// Stores the input, and begins the answer.
     pub(super) fn begin(self, call: &Call, mut about: About, provider: &str) -> Result<Begin, Refusal> {
         let Self { home, way, history, input, key, .. } = self;
+        if matches!(way, Way::Append(_) | Way::Fork { .. }) {
+            about.share(&history);
+        }
         let (mut input, mut expected) = (input, ExpectedHead::NewConversation);
         match &way {
             Way::New => {}

@@ -224,6 +224,38 @@ fn each_response_is_a_checkpoint() {
 }
 
 #[test]
+fn tools_are_stored_once_and_repeated_each_time() {
+    let server = server("memory:", "openai-chat", &[]);
+    let client = server.client();
+    let tool = |name: &str| {
+        json!([{ "type": "function", "name": name, "description": "what it does ".repeat(1_000),
+            "parameters": { "type": "object", "properties": {} }, "strict": false }])
+    };
+    let mut last = Value::Null;
+    let mut all = Vec::new();
+    for turn in 0..6 {
+        let tools = tool(if turn < 4 { "one" } else { "two" });
+        server.answers(says(Wire::Chat, "yes"));
+        last = create(client, json!("go"), json!({ "tools": tools, "previous_response_id": last["id"] }));
+        assert_eq!(last["tools"], tools);
+        all.push((last.clone(), tools));
+    }
+    for (response, tools) in &all {
+        let read = client.get(&path(response)).ok();
+        assert_eq!((&read, &read["tools"]), (response, tools));
+    }
+    let conversation = &server.conversations()[0]["conversation"];
+    let stored = server.messages(conversation.as_str().unwrap());
+    let bytes: usize = stored.iter().map(|message| message.to_string().len()).sum();
+    assert!((26_000..40_000).contains(&bytes), "two of them: {bytes}");
+    // What is erased there is gone everywhere.
+    let message = format!("/api/v1/conversations/{}/messages/1", conversation.as_str().unwrap());
+    client.post(&format!("{message}/redact"), &json!({})).ok();
+    assert_eq!(client.get(&path(&all[0].0)).status, 404);
+    assert_eq!(client.get(&path(&all[1].0)).ok()["tools"], json!([]));
+}
+
+#[test]
 fn a_conversation_has_the_items_of_its_responses() {
     let server = server("memory:", "openai-chat", &[]);
     let client = server.client();
