@@ -14,8 +14,10 @@ PROGRAM = os.environ.get("CONVO", str(pathlib.Path(__file__).parents[2] / "targe
 class Server:
     """A server with keys on a store of its own."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, settings=""):
         self.folder = folder
+        self.config = folder / "convo.toml"
+        self.config.write_text(settings)
         self.keys = folder / "keys.json"
         self.secrets = {owner: self.key(owner) for owner in ("ada", "grace")}
         self.start()
@@ -26,7 +28,7 @@ class Server:
 
     def start(self):
         store = f"sled:{self.folder / 'store'}"
-        command = [PROGRAM, "--store", store, "--json", "serve", "--listen", "127.0.0.1:0", "--keys", str(self.keys)]
+        command = [PROGRAM, "--store", store, "--json", "serve", "--config", str(self.config), "--listen", "127.0.0.1:0", "--keys", str(self.keys)]
         log = open(self.folder / "log", "a")
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         self.address = json.loads(self.process.stdout.readline())["listening"]
@@ -38,8 +40,8 @@ class Server:
     def client(self, owner="ada", **options):
         return openai.OpenAI(base_url=f"{self.address}/v1", api_key=self.secrets[owner], **options)
 
-    def async_client(self, owner="ada"):
-        return openai.AsyncOpenAI(base_url=f"{self.address}/v1", api_key=self.secrets[owner])
+    def async_client(self, owner="ada", **options):
+        return openai.AsyncOpenAI(base_url=f"{self.address}/v1", api_key=self.secrets[owner], **options)
 
 
 @pytest.fixture(scope="session")

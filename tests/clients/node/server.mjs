@@ -18,6 +18,7 @@ export class Server {
 
   async start() {
     const args = ["--store", `sled:${join(this.folder, "store")}`, "--json", "serve", "--keys", this.keys];
+    if (this.config) args.push("--config", this.config);
     const log = openSync(join(this.folder, "log"), "a");
     const listen = this.address ? new URL(this.address).host : "127.0.0.1:0";
     this.process = spawn(PROGRAM, [...args, "--listen", listen], { stdio: ["ignore", "pipe", log] });

@@ -1,0 +1,385 @@
+"""The official packages `openai` and `openai-agents`, unchanged: `responses` over a model behind each of the five wires."""
+
+import asyncio
+import json
+import os
+
+import openai
+import pydantic
+import pytest
+from agents import Agent, OpenAIResponsesModel, Runner, function_tool, set_tracing_disabled
+from conftest import Server
+from wires import KEY, MODEL, WIRES, Call, Cut, Model, Refuse, Say, Think
+
+set_tracing_disabled(True)
+# Wires that have a place for what a model thought.
+THINKING = ["openai-responses", "anthropic", "bedrock-converse"]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    models = {wire: Model(wire) for wire in WIRES}
+    settings = "".join(f'[[upstream]]\nname = "{wire}"\nurl = "{model.url}"\nwire = "{wire}"\nkey_env = "UPSTREAM_KEY"\n\n'
+                       for wire, model in models.items())
+    os.environ["UPSTREAM_KEY"] = KEY
+    server = Server(tmp_path_factory.mktemp("responses"), settings)
+    yield server, models
+    server.kill()
+
+
+class Asked:
+    """A client, and the model that it asks."""
+
+    def __init__(self, server, model):
+        self.server, self.model, self.name = server, model, f"{model.wire}/{MODEL}"
+        self.client = server.client(max_retries=0, timeout=60)
+
+    def create(self, input, **fields):
+        return self.client.responses.create(model=self.name, input=input, **fields)
+
+    def stored(self, id, **fields):
+        return self.client.responses.retrieve(id, **fields)
+
+
+def fresh(served, wire):
+    server, models = served
+    model = models[wire]
+    model.wrong.clear()
+    model.expected.clear()
+    model.requests.clear()
+    model.left.clear()
+    model.release()
+    return Asked(server, model)
+
+
+@pytest.fixture(params=WIRES)
+def asked(served, request):
+    asked = fresh(served, request.param)
+    yield asked
+    asked.model.release()
+    asked.model.check()
+
+
+WEATHER = {
+    "type": "function", "name": "weather", "description": "The weather.", "strict": False,
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+}
+
+
+def result(call, text):
+    return {"type": "function_call_output", "call_id": call.call_id, "output": text}
+
+
+def calls(response):
+    return [item for item in response.output if item.type.endswith("_call")]
+
+
+def test_create(asked):
+    asked.model.expect([("user", "hello")], Say("I see it."))
+    made = asked.create("hello", metadata={"topic": "a"}, temperature=0.5, max_output_tokens=100)
+    # The model is what its provider calls it.
+    assert (made.status, made.output_text, made.model) == ("completed", "I see it.", MODEL)
+    assert (made.usage.input_tokens, made.usage.output_tokens, made.usage.total_tokens) == (100, 9, 109)
+    assert (made.metadata, made.temperature, made.max_output_tokens) == ({"topic": "a"}, 0.5, 100)
+    assert made.id.startswith("resp_") and made.error is None and made.incomplete_details is None
+    assert asked.stored(made.id).model_dump() == made.model_dump()
+
+
+def test_stream(asked):
+    says = [Say("I see it."), Call("weather", {"city": "Graz"}, "call_1"), Call("weather", {"city": "Linz"}, "call_2")]
+    asked.model.expect([("user", "hello")], *says)
+    with asked.client.responses.stream(model=asked.name, input="hello", tools=[WEATHER]) as stream:
+        events = list(stream)
+        final = stream.get_final_response()
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    assert events[0].type == "response.created" and events[-1].type == "response.completed"
+    assert final.output_text == "I see it."
+    assert [(call.name, json.loads(call.arguments)) for call in calls(final)] == [("weather", {"city": "Graz"}), ("weather", {"city": "Linz"})]
+    assert "".join(event.delta for event in events if event.type == "response.output_text.delta") == "I see it."
+    stored = asked.stored(final.id)
+    assert [item.model_dump(exclude={"parsed_arguments", "content"}) for item in stored.output] == [
+        item.model_dump(exclude={"parsed_arguments", "content"}) for item in final.output]
+    # Every item has an id of its own.
+    assert len({item.id for item in stored.output}) == len(stored.output) == 3
+
+
+def test_turns_and_a_fork(asked):
+    model = asked.model
+    model.expect([("user", "one")], Say("first"))
+    first = asked.create("one", instructions=None)
+    model.expect([("user", "one"), ("assistant", "first"), ("user", "two")], Say("second"))
+    second = asked.create("two", previous_response_id=first.id)
+    assert second.previous_response_id == first.id
+    model.expect([("user", "one"), ("assistant", "first"), ("user", "two"), ("assistant", "second"), ("user", "three")], Say("third"))
+    asked.create("three", previous_response_id=second.id)
+    model.expect([("user", "one"), ("assistant", "first"), ("user", "other")], Say("fork"))
+    asked.create("other", previous_response_id=first.id)
+    # What was forked stays what it was.
+    model.expect([("user", "one"), ("assistant", "first"), ("user", "two"), ("assistant", "second"), ("user", "again")], Say("fourth"))
+    asked.create("again", previous_response_id=second.id)
+
+
+def test_instructions_are_not_inherited(asked):
+    asked.model.expect([("system", "Be brief."), ("user", "one")], Say("first"))
+    first = asked.create("one", instructions="Be brief.")
+    assert first.instructions == "Be brief."
+    asked.model.expect([("user", "one"), ("assistant", "first"), ("user", "two")], Say("second"))
+    second = asked.create("two", previous_response_id=first.id)
+    assert second.instructions is None
+
+
+def test_tools_over_two_turns(asked):
+    asked.model.expect([("user", "hello")], Call("weather", {"city": "Graz"}, "call_1"), Call("weather", {"city": "Linz"}, "call_2"))
+    first = asked.create("hello", tools=[WEATHER], tool_choice="required")
+    graz, linz = calls(first)
+    asked.model.expect(
+        [("user", "hello"), ("call", "weather", {"city": "Graz"}), ("call", "weather", {"city": "Linz"}), ("result", "sun"), ("result", "rain")],
+        Say("Sun and rain."))
+    second = asked.create([result(graz, "sun"), result(linz, "rain")], previous_response_id=first.id, tools=[WEATHER])
+    assert second.output_text == "Sun and rain."
+    assert list(asked.model.requests[0].tools) == ["weather"]
+
+
+@pytest.mark.parametrize("wire", [wire for wire in WIRES if wire != "openai-responses"])
+def test_a_custom_tool_is_a_function_elsewhere(served, wire):
+    asked = fresh(served, wire)
+    tools = [{"type": "custom", "name": "patch", "description": "Changes files."}]
+    asked.model.expect([("user", "hello")], Call("patch", {"input": "*** Begin\n"}, "call_1"))
+    first = asked.create("hello", tools=tools)
+    call, = first.output
+    assert (call.type, call.name, call.input) == ("custom_tool_call", "patch", "*** Begin\n")
+    asked.model.expect([("user", "hello"), ("call", "patch", {"input": "*** Begin\n"}), ("result", "done")], Say("It is done."))
+    answer = {"type": "custom_tool_call_output", "call_id": call.call_id, "output": "done"}
+    assert asked.create([answer], previous_response_id=first.id, tools=tools).output_text == "It is done."
+    asked.model.check()
+
+
+def test_structured_output(asked):
+    class Place(pydantic.BaseModel):
+        city: str
+
+    asked.model.expect([("user", "hello")], Say('{"city": "Graz"}'))
+    made = asked.client.responses.parse(model=asked.name, input="hello", text_format=Place)
+    assert made.output_parsed == Place(city="Graz")
+    assert '"city"' in json.dumps(asked.model.requests[0].fields).replace("\\", "")
+
+
+def test_a_conversation(asked):
+    conversation = asked.client.conversations.create(items=[{"role": "user", "content": "one"}])
+    asked.model.expect([("user", "one\n\ntwo")], Say("first"))
+    first = asked.create("two", conversation=conversation.id)
+    assert first.conversation.id == conversation.id
+    asked.model.expect([("user", "one\n\ntwo"), ("assistant", "first"), ("user", "three")], Say("second"))
+    asked.create("three", conversation={"id": conversation.id})
+    items = asked.client.conversations.items.list(conversation.id, order="asc").data
+    assert [item.content[0].text for item in items] == ["one", "two", "first", "three", "second"]
+    with pytest.raises(openai.BadRequestError):
+        asked.create("x", conversation=conversation.id, previous_response_id=first.id)
+
+
+@pytest.mark.parametrize("wire", THINKING)
+def test_what_was_thought_goes_back(served, wire):
+    asked = fresh(served, wire)
+    fields = {} if wire == "openai-responses" else {"max_output_tokens": 4000}
+    asked.model.expect([("user", "hello")], Think("I have to look."), Call("weather", {"city": "Graz"}, "call_1"))
+    first = asked.create("hello", tools=[WEATHER], **fields)
+    thought = next(item for item in first.output if item.type == "reasoning")
+    assert "I have to look." in json.dumps(thought.model_dump())
+    history = [("user", "hello"), ("thought", "I have to look."), ("call", "weather", {"city": "Graz"}), ("result", "sun")]
+    call, = calls(first)
+    asked.model.expect(history, Say("Sun."))
+    asked.create([result(call, "sun")], previous_response_id=first.id, tools=[WEATHER], **fields)
+
+    # The same without a state: the client has it.
+    asked.model.expect([("user", "hello")], Think("I have to look."), Call("weather", {"city": "Graz"}, "call_1"))
+    loose = asked.create("hello", tools=[WEATHER], store=False, include=["reasoning.encrypted_content"], **fields)
+    with pytest.raises(openai.NotFoundError):
+        asked.stored(loose.id)
+    call, = calls(loose)
+    items = [{"role": "user", "content": "hello"}, *[item.model_dump(exclude_none=True) for item in loose.output], result(call, "sun")]
+    asked.model.expect(history, Say("Sun."))
+    asked.create(items, tools=[WEATHER], store=False, include=["reasoning.encrypted_content"], **fields)
+    asked.model.check()
+
+
+def in_background(asked, **fields):
+    """A response that is being written, and its events so far."""
+    return asked.create("hello", background=True, stream=True, **fields)
+
+
+def test_resume_after_a_cut_at_every_event(asked):
+    says = [Say("I see it."), Call("weather", {"city": "Graz"}, "call_1")]
+    asked.model.expect([("user", "hello")], *says)
+    whole = list(in_background(asked, tools=[WEATHER]))
+    assert [event.sequence_number for event in whole] == list(range(len(whole)))
+    id = whole[0].response.id
+    for at in range(len(whole)):
+        # After it has ended.
+        rest = list(asked.stored(id, stream=True, starting_after=at))
+        assert [event.model_dump() for event in rest] == [event.model_dump() for event in whole[at + 1:]], at
+    assert [event.model_dump() for event in asked.stored(id, stream=True)] == [event.model_dump() for event in whole]
+
+    for at in range(len(whole)):
+        asked.model.expect([("user", "hello")], *says)
+        # While it runs: a cut at this event, and the rest from there.
+        seen = []
+        with in_background(asked, tools=[WEATHER]) as stream:
+            for event in stream:
+                seen.append(event)
+                if len(seen) > at:
+                    break
+        seen += asked.stored(seen[0].response.id, stream=True, starting_after=seen[-1].sequence_number)
+        assert [event.type for event in seen] == [event.type for event in whole], at
+        assert [event.sequence_number for event in seen] == list(range(len(seen))), at
+        final = seen[-1].response
+        assert final.status == "completed" and final.output_text == "I see it."
+        assert [json.loads(call.arguments) for call in calls(final)] == [{"city": "Graz"}]
+
+
+def test_two_read_at_one_time(asked):
+    asked.model.expect([("user", "hello")], Say("I see it."))
+    asked.model.hold(events=1)
+    stream = in_background(asked)
+    first = next(iter(stream))
+    other = iter(asked.stored(first.response.id, stream=True))
+    assert next(other).response.id == first.response.id
+    # It is not done, and what is there can be read.
+    assert asked.stored(first.response.id).status in ("queued", "in_progress")
+    asked.model.release()
+    mine, others = [first, *stream], [first, *other]
+    assert [event.model_dump() for event in mine] == [event.model_dump() for event in others]
+    assert mine[-1].type == "response.completed"
+
+
+def test_background(asked):
+    asked.model.expect([("user", "hello")], Say("I see it."))
+    asked.model.hold()
+    made = asked.create("hello", background=True)
+    assert made.status in ("queued", "in_progress") and made.background
+    asked.model.release()
+    events = list(asked.stored(made.id, stream=True))
+    assert events[-1].type == "response.completed"
+    done = asked.stored(made.id)
+    assert (done.status, done.output_text) == ("completed", "I see it.")
+    with pytest.raises(openai.BadRequestError):
+        asked.create("hello", background=True, store=False)
+
+
+def test_cancel(asked):
+    asked.model.expect([("user", "hello")], Say("I see it."))
+    asked.model.hold(events=1)
+    made = asked.create("hello", background=True)
+    cancelled = asked.client.responses.cancel(made.id)
+    assert cancelled.status == "cancelled"
+    # The model's answer ends with it.
+    assert asked.model.left.wait(30)
+    assert asked.client.responses.cancel(made.id).status == "cancelled"
+    assert asked.stored(made.id).status == "cancelled"
+    events = list(asked.stored(made.id, stream=True))
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+
+
+def test_cancel_of_what_has_ended_changes_nothing(asked):
+    asked.model.expect([("user", "hello")], Say("I see it."))
+    made = asked.create("hello", background=True)
+    list(asked.stored(made.id, stream=True))
+    assert asked.client.responses.cancel(made.id).status == "completed"
+
+
+def test_delete(asked):
+    asked.model.expect([("user", "hello")], Say("I see it."))
+    made = asked.create("hello")
+    asked.client.responses.delete(made.id)
+    for call in (asked.stored, asked.client.responses.delete, lambda id: asked.client.responses.input_items.list(id)):
+        with pytest.raises(openai.NotFoundError):
+            call(made.id)
+    with pytest.raises(openai.BadRequestError) as caught:
+        asked.create("again", previous_response_id=made.id)
+    assert caught.value.code == "previous_response_not_found"
+
+
+def test_input_items(asked):
+    asked.model.expect([("user", "one")], Say("first"))
+    first = asked.create("one")
+    asked.model.expect([("user", "one"), ("assistant", "first"), ("user", "two\n\nthree")], Say("second"))
+    second = asked.create([{"role": "user", "content": "two"}, {"role": "user", "content": "three"}], previous_response_id=first.id)
+    items = list(asked.client.responses.input_items.list(second.id, order="asc", limit=1))
+    texts = [item.content[0].text for item in items]
+    assert texts[-2:] == ["two", "three"]
+    assert len({item.id for item in items}) == len(items)
+    newest = asked.client.responses.input_items.list(second.id, limit=1).data
+    assert [item.content[0].text for item in newest] == ["three"]
+
+
+def test_errors_by_class(asked):
+    with pytest.raises(openai.AuthenticationError):
+        openai.OpenAI(base_url=f"{asked.server.address}/v1", api_key="wrong", max_retries=0).responses.create(model=asked.name, input="x")
+    with pytest.raises(openai.NotFoundError):
+        asked.stored("resp_unknown")
+    for fields, param, code in [
+        ({"previous_response_id": "resp_unknown"}, "previous_response_id", "previous_response_not_found"),
+        ({"temperature": 3}, "temperature", None),
+        ({"extra_body": {"temprature": 1}}, "temprature", "unknown_parameter"),
+        ({"prompt": {"id": "x"}}, "prompt", "unsupported_parameter"),
+    ]:
+        with pytest.raises(openai.BadRequestError) as caught:
+            asked.create("hello", **fields)
+        assert (caught.value.param, code or caught.value.code) == (param, caught.value.code)
+    # Another owner's response is not there.
+    asked.model.expect([("user", "hello")], Say("I see it."))
+    made = asked.create("hello")
+    with pytest.raises(openai.NotFoundError):
+        asked.server.client("grace", max_retries=0).responses.retrieve(made.id)
+    # What the upstream refuses.
+    for status, kind in [(400, openai.BadRequestError), (429, openai.RateLimitError), (503, openai.InternalServerError)]:
+        asked.model.expect([("user", "hello")], Refuse(status))
+        with pytest.raises(kind):
+            asked.create("hello")
+
+
+def test_an_answer_that_was_cut_is_not_completed(asked):
+    asked.model.expect([("user", "hello")], Cut([Say("I see it."), Say("And more.")], 3))
+    events = list(in_background(asked))
+    assert events[-1].type in ("response.failed", "response.incomplete")
+    assert asked.stored(events[0].response.id).status in ("failed", "incomplete")
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+
+
+@pytest.mark.parametrize("state", ["previous_response_id", "conversation_id"])
+def test_agents(asked, state):
+    """Three turns of the Agents SDK, with a tool in each."""
+
+    @function_tool
+    def double(number: int) -> str:
+        return str(2 * number)
+
+    async def story():
+        client = asked.server.async_client(max_retries=0)
+        agent = Agent(name="a", instructions="Double.", model=OpenAIResponsesModel(asked.name, client), tools=[double])
+        kept = {state: (await client.conversations.create()).id if state == "conversation_id" else None}
+        history = [("system", "Double.")]
+        for turn in (1, 2, 3):
+            history.append(("user", f"turn {turn}"))
+            asked.model.expect(list(history), Call("double", {"number": turn}, f"call_{turn}"))
+            history += [("call", "double", {"number": turn}), ("result", str(2 * turn))]
+            asked.model.expect(list(history), Say(f"It is {2 * turn}."))
+            history.append(("assistant", f"It is {2 * turn}."))
+            found = await Runner.run(agent, f"turn {turn}", **kept)
+            assert found.final_output == f"It is {2 * turn}."
+            if state == "previous_response_id":
+                kept[state] = found.last_response_id
+
+    asyncio.run(story())
+
+
+def test_agents_stream(asked):
+    asked.model.expect([("system", "Be brief."), ("user", "hello")], Say("I see it."))
+
+    async def story():
+        client = asked.server.async_client(max_retries=0)
+        agent = Agent(name="a", instructions="Be brief.", model=OpenAIResponsesModel(asked.name, client))
+        run = Runner.run_streamed(agent, "hello")
+        kinds = [event.data.type async for event in run.stream_events() if event.type == "raw_response_event"]
+        assert kinds[-1] == "response.completed" and run.final_output == "I see it."
+
+    asyncio.run(story())
