@@ -62,7 +62,7 @@ def test_chat(proxied, streams):
 @pytest.mark.parametrize("streams", [False, True])
 def test_responses(proxied, streams):
     _, address = proxied
-    client = openai.OpenAI(base_url=f"{address}/v1", api_key="sk-1", max_retries=0)
+    client = openai.OpenAI(base_url=f"{address}/proxy/mine/v1", api_key="sk-1", max_retries=0)
     last = None
     for text in ("hello", "and now?"):
         response = client.responses.create(model="m-1", input=[{"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}],
