@@ -16,7 +16,8 @@ pub(super) fn path(target: Target, prefix: &str, model: &str) -> (String, Option
         "openai-responses" => (format!("{prefix}/responses"), None),
         "anthropic" => (format!("{before_version}/v1/messages"), None),
         "gemini" => {
-            let version = if prefix.is_empty() { "/v1beta" } else { prefix };
+            // What other servers have is none of its versions.
+            let version = if before_version.is_empty() { "/v1beta" } else { prefix };
             let (kind, name) = match model.split_once('/') {
                 Some((kind @ ("models" | "tunedModels"), name)) => (kind, name),
                 _ => ("models", model),
@@ -56,7 +57,8 @@ mod tests {
             ("anthropic", "", "claude-sonnet-5", "/v1/messages", None),
             ("anthropic", "/v1", "qwen3", "/v1/messages", None),
             ("gemini", "", "gemini-3-pro", "/v1beta/models/gemini-3-pro:streamGenerateContent", Some("alt=sse")),
-            ("gemini", "/v1", "models/gemini-3", "/v1/models/gemini-3:streamGenerateContent", Some("alt=sse")),
+            ("gemini", "/v1", "models/gemini-3", "/v1beta/models/gemini-3:streamGenerateContent", Some("alt=sse")),
+            ("gemini", "/v1alpha", "gemini-3", "/v1alpha/models/gemini-3:streamGenerateContent", Some("alt=sse")),
             ("gemini", "", "tunedModels/a b", "/v1beta/tunedModels/a%20b:streamGenerateContent", Some("alt=sse")),
             ("gemini", "", "../x?key=", "/v1beta/models/..%2Fx%3Fkey%3D:streamGenerateContent", Some("alt=sse")),
             (
