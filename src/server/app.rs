@@ -11,6 +11,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use tokio::sync::watch;
 
+use super::begun::BegunResponses;
 use super::config::Config;
 use super::exchanges::Exchanges;
 #[cfg(feature = "search")]
@@ -21,7 +22,6 @@ use super::metered::metered;
 use super::metrics::Metrics;
 use super::query::Query;
 use super::refusal::Refusal;
-use super::responses::Responses;
 use super::room::{Pool, Streams, Stripes};
 use super::upstream::Upstreams;
 use super::writers::Writers;
@@ -53,7 +53,7 @@ pub(crate) struct App {
     /// Calls of models that are recorded now.
     pub(crate) exchanges: Arc<Exchanges>,
     /// Responses of models at upstreams.
-    pub(crate) responses: Responses,
+    pub(crate) responses: BegunResponses,
     /// Who is logged in at the pages.
     pub(crate) sessions: Sessions,
     /// What the pages search.
@@ -73,7 +73,7 @@ impl App {
         config: Config,
         keys: Option<Keys>,
         upstreams: Upstreams,
-        responses: Responses,
+        responses: BegunResponses,
         document: Bytes,
     ) -> Self {
         let metrics = Arc::new(Metrics::new());

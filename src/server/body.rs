@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::time::{sleep, timeout};
 
-use super::app::App;
+use super::app::{App, Call};
 use super::ledger::Room;
 use super::refusal::Refusal;
 use crate::json;
@@ -136,6 +136,34 @@ pub(crate) fn values(json: &[u8]) -> usize {
     let mut strings = Strings::default();
     let is_value = |byte: &&u8| strings.is_outside(char::from(**byte)) && matches!(byte, b'{' | b'[' | b',');
     json.iter().filter(is_value).count()
+}
+
+/// What is done with a request of a provider.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Judged {
+    Checked,
+    /// It is read, rendered, compared with what was given, and reported.
+    Repaired,
+    /// So is it, and each line of both becomes a line of a page.
+    Shown,
+}
+
+/// Takes what a request takes that is judged, before it is parsed: by the values in it, which are written with few bytes.
+pub(crate) fn judged(call: &Call, request: &[u8], judged: Judged) -> Result<(), Refusal> {
+    Ok(call.room.reach(judged.weight(request))?)
+}
+
+impl Judged {
+    /// Bytes that are held while a request is judged.
+    pub(crate) fn weight(self, request: &[u8]) -> usize {
+        // Measured, of messages that are empty objects, arrays or numbers: 373, 2,517 and 2,519 bytes.
+        let each = match self {
+            Self::Checked => 512,
+            Self::Repaired => 3_072,
+            Self::Shown => 4_096,
+        };
+        values(request).saturating_mul(each)
+    }
 }
 
 /// The next piece of a body; `None` at its end.

@@ -5,8 +5,8 @@
 //! - `config` (the settings), `keys` (who may do what, and who is logged in), `refusal` (errors: one form, one table), `metrics`.
 //! - `ledger` (the bytes that requests hold), `metered` (what they read counts: a log around the log).
 //! - `room` (who has to wait: threads, streams, rates, locks), `writers` (messages that clients of the log are writing),
-//!   `exchanges` (calls of models that are recorded now), `query`, `app` (what all requests share, and what one of them is),
-//!   `body`.
+//!   `exchanges` (calls of models that are recorded now), `begun` (responses), `query`, `app` (what all requests share, and
+//!   what one of them is), `body`.
 //! - `openai/` and `native/`: the two APIs, each a table of routes, and a file for each group of them. `remote/`: the log itself,
 //!   for `convo --store http://...`; its table is not in the OpenAPI document.
 //! - `pages/`: the same for people, as HTML; `auth` (who calls, from where), `finder` (what they search).
@@ -23,6 +23,7 @@
 
 mod app;
 mod auth;
+mod begun;
 mod body;
 mod config;
 mod exchanges;
@@ -168,7 +169,7 @@ impl Server {
         let serving = config.server.clone();
         let document = openapi::document(ROUTES).to_string().into();
         let store = erasing(quota::limited(store, &config.limits));
-        let app = Arc::new(App::new(store, config, keys, upstreams, responses::Responses::new()?, document));
+        let app = Arc::new(App::new(store, config, keys, upstreams, begun::BegunResponses::new()?, document));
         let main = Listening {
             listener: runtime.block_on(listen::bind(serving.listen))?,
             router: serve::router(&app, SERVED),

@@ -2,6 +2,7 @@
 
 mod model;
 mod upstream;
+mod wrong;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use crate::model::Name;
 use crate::store::Retention;
 pub use model::Model;
 pub use upstream::{OnDisconnect, Record, Repair, Upstream};
+use wrong::{YEAR, invalid};
 
 /// The settings of a server. Every field has a default; an unknown name is an error.
 ///
@@ -307,8 +309,6 @@ impl Default for Pages {
     }
 }
 
-/// The longest time that can be set, in seconds: moments that far away can still be computed.
-const YEAR: u64 = 365 * 86_400;
 /// Threads of the store, each with a stack.
 const MOST_THREADS: usize = 4_096;
 /// The prefix of names in the environment.
@@ -465,10 +465,6 @@ fn is_origin(text: &str) -> bool {
     host.is_some_and(|host| {
         !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte))
     })
-}
-
-fn invalid(what: &str, problem: &str) -> Error {
-    Error::InvalidInput(format!("{what}: {problem}"))
 }
 
 /// Fails with the line of the error in a file.

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::invalid;
 use super::upstream::Upstream;
+use super::wrong::invalid;
 use crate::error::Result;
 use crate::provider::Target;
 

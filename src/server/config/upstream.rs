@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{YEAR, invalid};
+use super::wrong::{YEAR, invalid};
 use crate::error::Result;
 
 /// A server of models, to which `/proxy/NAME` leads.

@@ -7,7 +7,6 @@ use crate::log::{AppendOptions, Durability, ExpectedHead};
 use crate::model::{ConversationId, Json, Name};
 use crate::provider::{OptionValues, PROMPT_OPTIONS, PromptOption, PromptOptions, Target, Tool};
 use crate::server::app::Call;
-use crate::server::body;
 use crate::server::refusal::Refusal;
 use crate::server::schemas::Object;
 
@@ -79,34 +78,6 @@ pub(in crate::server) fn prompt(call: &Call, tools: Vec<Tool>) -> Result<PromptO
         }
     }
     Ok(options)
-}
-
-/// What is done with a request of a provider.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::server) enum Judged {
-    Checked,
-    /// It is read, rendered, compared with what was given, and reported.
-    Repaired,
-    /// So is it, and each line of both becomes a line of a page.
-    Shown,
-}
-
-/// Takes what a request takes that is judged, before it is parsed: by the values in it, which are written with few bytes.
-pub(in crate::server) fn judged(call: &Call, request: &[u8], judged: Judged) -> Result<(), Refusal> {
-    Ok(call.room.reach(judged.weight(request))?)
-}
-
-impl Judged {
-    /// Bytes that are held while a request is judged.
-    pub(in crate::server) fn weight(self, request: &[u8]) -> usize {
-        // Measured, of messages that are empty objects, arrays or numbers: 373, 2,517 and 2,519 bytes.
-        let each = match self {
-            Self::Checked => 512,
-            Self::Repaired => 3_072,
-            Self::Shown => 4_096,
-        };
-        body::values(request).saturating_mul(each)
-    }
 }
 
 /// A tool, as a body declares it.

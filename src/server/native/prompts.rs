@@ -4,12 +4,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::parameters::{self, Judged};
+use super::parameters;
 use crate::history::{ReportLine, next_step};
 use crate::model::ConversationId;
 use crate::provider::{self, Finding, PromptOptions};
 use crate::server::app::{Call, Outcome, ok};
 use crate::server::body;
+use crate::server::body::{Judged, judged};
 use crate::server::refusal::Refusal;
 use crate::server::schemas::Object;
 
@@ -53,7 +54,7 @@ pub(super) struct Checked {
 
 pub(super) fn check(call: &Call, body: &[u8]) -> Outcome {
     call.query.check(&["for"])?;
-    parameters::judged(call, body, Judged::Checked)?;
+    judged(call, body, Judged::Checked)?;
     let findings = provider::check(parameters::target(call, "for")?, body::text(body)?);
     let findings = findings.map_err(|error| Refusal::new(400, "invalid_json", error.to_string()))?;
     ok(&Checked { accepted: !findings.iter().any(|finding| finding.level.is_refused()), findings })
@@ -63,7 +64,7 @@ pub(super) fn repair(call: &Call, body: &[u8]) -> Outcome {
     call.query.check(&["for", "from"])?;
     let target = parameters::target(call, "for")?;
     let from = if call.query.get("from").is_some() { parameters::target(call, "from")? } else { target };
-    parameters::judged(call, body, Judged::Repaired)?;
+    judged(call, body, Judged::Repaired)?;
     let repaired = provider::repair(from, target, body::text(body)?, &PromptOptions::new())?;
     call.app.metrics.count_report(&repaired.report);
     ok(&Shown { conversation: None, request: repaired.request, report: repaired.report })

@@ -12,7 +12,8 @@ use crate::error::Error;
 use crate::history::{MessageState, ReportLine};
 use crate::provider::{self, Finding, OptionValues, PROMPT_OPTIONS, Prompt, PromptOption, PromptOptions};
 use crate::server::app::{Call, Outcome};
-use crate::server::native::parameters::{self, Judged};
+use crate::server::body::{Judged, judged};
+use crate::server::native::parameters;
 use crate::server::refusal::Refusal;
 
 /// The target of a form that names none.
@@ -238,7 +239,7 @@ fn shown(call: &Call, status: u16, given: String, problem: Option<String>, resul
 fn repaired(call: &Call, given: &str) -> Result<Repaired, Refusal> {
     let target = parameters::target(call, "for")?;
     let from = if call.query.get("from").is_some() { parameters::target(call, "from")? } else { target };
-    parameters::judged(call, given.as_bytes(), Judged::Shown)?;
+    judged(call, given.as_bytes(), Judged::Shown)?;
     let prompt = match provider::repair(from, target, given, &PromptOptions::new()) {
         Err(Error::InvalidInput(problem)) => return Err(Refusal::new(400, "invalid_json", problem)),
         repaired => repaired?,

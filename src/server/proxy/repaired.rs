@@ -6,13 +6,13 @@ use bytes::Bytes;
 use crate::history::ReportLine;
 use crate::provider::{PromptOptions, Target, check, repair};
 use crate::server::app::App;
+use crate::server::body::Judged;
 use crate::server::ledger::Room;
-use crate::server::native::parameters::Judged;
 
 /// How many lines a report has.
 const REPORT: HeaderName = HeaderName::from_static("x-convo-report");
 
-/// A byte of a request that is repaired: it is read, said anew, and compared.
+/// A byte of a request that is repaired: it is read, said again, and compared.
 const REPAIRED: usize = 4;
 
 /// A request that was repaired.

@@ -1,7 +1,7 @@
 //! A call from its request to the head of its answer, as steps over one state.
 //!
-//! While the upstream is waited for, three things may happen: the body of the request is there, and the recording begins; the client
-//! leaves; somebody stops the call. Each request that is sent is waited for in the same way, also the repaired one.
+//! While the upstream is waited for, three things may happen: the body of the request is there, and the recording begins; the
+//! client leaves; somebody stops the call. Each request that is sent is waited for in the same way, also the repaired one.
 
 use std::future::Future;
 use std::sync::Arc;

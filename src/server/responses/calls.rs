@@ -117,8 +117,9 @@ pub(super) async fn start(call: &Call, reach: &Reach, bytes: Arc<body::Held>) ->
     let key = call.idempotency_key()?.map(|key| format!("{}\0key {key}", call.caller.key));
     let digest = key.as_ref().map_or(request, |key| record::digest(key.as_bytes()));
     if (is_retry || key.is_some())
-        && let Some(id) = app.responses.recent(digest)
+        && let Some((conversation, message)) = app.responses.recent(digest)
     {
+        let id = ResponseId { conversation, message };
         return again(call, reach, id, &bytes).await;
     }
     let (asking, reaching, held) = (call.clone(), reach.clone(), Arc::clone(&bytes));
@@ -191,7 +192,7 @@ pub(super) async fn start(call: &Call, reach: &Reach, bytes: Arc<body::Held>) ->
     let (id, first_seq) = beginning.await.unwrap_or_else(|_| Err(Refusal::internal("the response did not begin")))?;
     let Some(first_seq) = first_seq else { return again(call, reach, id, &bytes).await };
     if home.is_kept {
-        app.responses.remember(digest, id);
+        app.responses.remember(digest, (id.conversation, id.message));
     }
     let opening = Arc::clone(&app);
     let opened = app.pool.run(move || {

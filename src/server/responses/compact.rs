@@ -25,7 +25,7 @@ use crate::server::refusal::Refusal;
 /// What the model is asked.
 const ASKED: &str = "Summarize this conversation so that it can go on from the summary alone, without its messages. Keep what \
     was asked, what was decided, names, numbers, paths, the state of the work, and what is still to do. Answer with the summary only.";
-/// What stands before it when it is sent.
+/// What is before it when it is sent.
 const SUMMARY: &str = "Summary of the conversation up to here:\n\n";
 /// Fields that mean nothing to a summary: no tool is called, and no form is kept.
 const UNUSED: [&str; 7] = ["tools", "tool_choice", "parallel_tool_calls", "text", "include", "stream", "background"];

@@ -1,10 +1,10 @@
 //! Stateful Responses over any model: OpenAI's Responses API, whose state is in this store, and whose model is at any upstream.
 //!
-//! In the order of a request: `asked` (what it says), `models` (where its model is), `parameters` and `tools` (what the model's wire
-//! takes of it), `place` (its history, and where it is stored), `model_call` (the upstream's path), `run` (the answer, stored while
-//! it comes). Out again: `following` (the log as it grows), `encoder` (entries to events), `item`.
-//! `about` is what the log keeps of a request, `id` what an id says, `sealed` what a client keeps for this server, `socket` the same
-//! by WebSocket, `compact` a history as its summary.
+//! In the order of a request: `asked` (what it says), `models` (where its model is), `parameters` and `tools` (what the model's
+//! wire takes of it), `place` (its history, and where it is stored), `model_call` (the upstream's path), `run` (the answer, stored
+//! while it comes). Out again: `following` (the log as it grows), `encoder` (entries to events), `item`.
+//! `about` is what the log keeps of a request, `id` what an id says, `sealed` what a client keeps for this server, `socket` the
+//! same by WebSocket, `compact` a history as its summary.
 //!
 //! An answer goes to the log, and everybody reads it there: the client that asked, one that comes back, one at another server.
 
@@ -25,18 +25,13 @@ mod sealed;
 pub(crate) mod socket;
 mod tools;
 
-use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
-
 use serde_json::json;
 
 use super::app::Handler::{Store as Stored, Stream};
 use super::keys::Scope::{Append, Delete, Read};
 use super::route::{Parameter, Route, header, idempotency_key, json, query, text};
 use super::schemas::Object;
-use crate::store::Store;
 use calls::{Counted, Deleted};
-use id::ResponseId;
 
 const RESPONSE: &str = r#"{"id":"resp_0199a1b27c3d7e4f8a9b0c1d2e3f4a5b0000000000010000","object":"response","created_at":1773531716,"status":"completed","model":"qwen3","output":[{"id":"msg_0199a1b27c3d7e4f8a9b0c1d2e3f4a5b0000000000010000","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Hello","annotations":[],"logprobs":[]}]}]}"#;
 const COMPACTED: &str = r#"{"id":"resp_0199a1b27c3d7e4f8a9b0c1d2e3f4a5b0000000000010000","object":"response.compaction","created_at":1773531716,"output":[{"id":"cmp_0199a1b27c3d7e4f8a9b0c1d2e3f4a5b0000000000010000","type":"compaction","encrypted_content":"Aa"}]}"#;
@@ -44,36 +39,6 @@ const ITEMS: &str = r#"{"object":"list","data":[{"id":"msg_1","type":"message","
 
 /// The path that WebSockets open.
 pub(crate) const SOCKET: &str = "/v1/responses";
-/// How many requests are known as begun, for those that repeat one without a key.
-const RECENT: usize = 1_024;
-
-/// What all responses of a server share.
-#[derive(Debug)]
-pub(crate) struct Responses {
-    /// Responses that are not stored: in memory, for as long as somebody follows them.
-    passing: Store,
-    recent: Mutex<VecDeque<([u8; 16], ResponseId)>>,
-}
-
-impl Responses {
-    pub(crate) fn new() -> crate::Result<Self> {
-        Ok(Self { passing: Store::open("memory:")?, recent: Mutex::default() })
-    }
-
-    /// The response that a request of this digest has begun.
-    fn recent(&self, digest: [u8; 16]) -> Option<ResponseId> {
-        let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        recent.iter().rev().find(|(known, _)| *known == digest).map(|(_, id)| *id)
-    }
-
-    fn remember(&self, digest: [u8; 16], id: ResponseId) {
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        if recent.len() == RECENT {
-            recent.pop_front();
-        }
-        recent.push_back((digest, id));
-    }
-}
 
 fn includes() -> Parameter {
     let schema = json!({ "type": "array", "items": { "type": "string" } });

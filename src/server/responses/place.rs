@@ -1,4 +1,4 @@
-//! Where a response belongs: behind which history, and in which conversation it is stored.
+//! Where a response belongs: after which history, and in which conversation it is stored.
 //!
 //! A response is a checkpoint of a conversation. One that goes on from the last is appended to it; one that goes on from an earlier
 //! one begins a fork there. What is not to be stored is written to a store in memory alone, in the same way.
@@ -111,7 +111,7 @@ pub(super) struct Found {
 #[derive(Clone, Debug)]
 enum Way {
     New,
-    /// Behind the last entry, if it is still this one.
+    /// After the last entry, if it is still this one.
     Append(ExpectedHead),
     /// To a fork of this conversation at a seq.
     Fork {
@@ -333,7 +333,7 @@ impl Placed {
         }
     }
 
-    /// The history with the input behind it, as it is to be rendered; what is done to it is in the conversation's report.
+    /// The history with the input after it, as it is to be rendered; what is done to it is in the conversation's report.
     pub(super) fn conversation(&self, instructions: Option<&str>) -> Conversation {
         let shift = u64::from(instructions.is_some());
         let mut all: Vec<StoredMessage> = Vec::with_capacity(self.history.len() + self.input.len() + 1);
@@ -409,7 +409,7 @@ impl Placed {
     }
 }
 
-/// The answer that stands where one would be begun.
+/// The answer that is where one would be begun.
 fn repeated(home: &Home, index: u64) -> Result<Option<u64>, Refusal> {
     let (page, _) = home.store.page(&home.name, index, PageSize { limit: 1, bytes: 0, shows_hidden: true })?;
     Ok(page.iter().find(|stored| stored.index == index && About::of(stored).is_some()).map(|stored| stored.index))

@@ -1,4 +1,4 @@
-//! A response on its way: the upstream's answer is stored as it comes. Whoever follows it reads the log.
+//! A response on its way: the upstream's answer is stored as it comes. Clients that follow it read the log.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

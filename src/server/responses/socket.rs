@@ -161,7 +161,7 @@ impl Session {
             Err(refusal) => Err(refusal),
         };
         let Err(refusal) = answered else { return Ok(()) };
-        // What cannot be gone on from once is not gone on from again: the client begins anew.
+        // What cannot be gone on from once is not gone on from again: the client begins again.
         if let Some(id) = previous {
             self.unkept.retain(|unkept| !unkept.is(id));
         }

@@ -16,7 +16,7 @@ pub(super) fn accumulated(events: &[Event]) -> Vec<Value> {
         let number = |field: &str| data[field].as_u64().map(|number| usize::try_from(number).unwrap());
         let Some(at) = number("output_index") else { continue };
         if name == "response.output_item.added" {
-            assert_eq!(at, items.len(), "an item comes behind those before it");
+            assert_eq!(at, items.len(), "an item comes after those before it");
             items.push(data["item"].clone());
             continue;
         }

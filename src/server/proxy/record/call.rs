@@ -10,8 +10,9 @@ use uuid::Uuid;
 
 use super::around::{self, About, Rewritten};
 use super::book::{self, Book, End, Entry, State};
-use super::place::{Found, Request};
+use super::place::Found;
 use super::plan::{FIELD, Placed};
+use super::request::Request;
 use super::scope::{Elsewhere, Scope};
 use super::turns::Turns;
 use super::voice::{Place, Voice};

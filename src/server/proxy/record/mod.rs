@@ -4,7 +4,7 @@
 //!   `echo`: whether a run is the echo of a recorded answer. `scope`: what a client says of its session.
 //! - `book`: an entry for each call, in the log itself. `erased`: what of it goes with a conversation.
 //!   `recorded`: a call that was recorded, as it is now.
-//! - `place`: where a request belongs. `plan`: what of it is stored there.
+//! - `request`: one whose place is looked for; `place`: where it belongs; `plan`: what of it is stored there.
 //! - `around`: what surrounds the messages. `outcome`: what has become of a call.
 //! - `call`: one call, from its request to the end of its answer; `voice`: one choice of the answer.
 //! - here: what passes is handed over, and one task for each call takes it.
@@ -19,6 +19,7 @@ mod outcome;
 mod place;
 mod plan;
 mod recorded;
+mod request;
 mod scope;
 mod turns;
 mod voice;

@@ -9,20 +9,19 @@
 //! 4. All runs are equal, but what was given to the model in between is not: the client has rewritten its past.
 //! 5. An earlier run is the echo of a recorded answer: it leaves there.
 
-use super::book::{Book, Entry, How};
+use super::book::{Entry, How};
 use super::echo::{self, Echo, Kept};
 use super::meaning::{self, Digest, Meaning, is_made_up};
 use super::plan::{Placed, Plan, kept_by_client};
 use super::recorded::{Answer, Recorded, has_failed, is_last, siblings};
-use super::scope::{Elsewhere, Scope};
-use super::turns::{Part, Run, Turns};
+use super::request::Request;
+use super::scope::Elsewhere;
+use super::turns::{Part, Run};
 use crate::error::{Error, Result};
 use crate::history::{MessageState, StoredMessage};
 use crate::log::limits::message_bytes;
 use crate::log::reading;
 use crate::model::{Body, Chunk, ConversationId, Message, Name, Role};
-use crate::server::exchanges::Exchanges;
-use crate::server::ledger::Room;
 
 /// The most chunks of an answer that are hidden one by one: each is an entry of its own.
 const HIDDEN: usize = 64;
@@ -37,20 +36,6 @@ pub(super) enum Found {
     Placed(Box<Placed>),
     /// An answer that may be the echoed one is not all stored yet.
     Wait,
-}
-
-/// A request that is to be placed.
-pub(super) struct Request<'a> {
-    pub(super) book: &'a Book<'a>,
-    pub(super) turns: &'a Turns,
-    pub(super) scope: &'a Scope,
-    pub(super) exchange: uuid::Uuid,
-    pub(super) skips: fn(Role, &Chunk) -> bool,
-    /// Whether it may still wait for answers that are being stored.
-    pub(super) may_wait: bool,
-    pub(super) exchanges: &'a Exchanges,
-    /// What is held of the store counts there.
-    pub(super) room: &'a Room,
 }
 
 impl<'a> Request<'a> {

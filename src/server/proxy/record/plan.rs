@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::book::{Entry, How};
 use super::meaning::Digest;
-use super::place::Request;
+use super::request::Request;
 use super::scope::{Elsewhere, Kind};
 use crate::error::{Error, Result};
 use crate::log::reading;
