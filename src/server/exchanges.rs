@@ -1,4 +1,4 @@
-//! The calls of models that this server records now.
+//! The answers that are written through this server now: calls of models that pass, and answers that are ingested.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,15 +9,19 @@ use uuid::Uuid;
 
 use crate::error::Result;
 use crate::model::ConversationId;
+use crate::server::proxy::Recent;
 
-/// The calls that are recorded now.
+/// What is recorded now.
 pub(crate) struct Exchanges {
     running: Mutex<HashMap<Uuid, Running>>,
+    begun: Notify,
     ended: Notify,
     /// The keys of owners' digests, as far as they were read or made.
     keys: Mutex<HashMap<String, [u8; 32]>>,
     /// The first id of this server: those before it are of earlier ones, or of others of the same store.
     first: Uuid,
+    /// The newest requests.
+    pub(crate) requests: Recent,
 }
 
 impl fmt::Debug for Exchanges {
@@ -28,16 +32,35 @@ impl fmt::Debug for Exchanges {
 
 impl Default for Exchanges {
     fn default() -> Self {
-        Self { running: Mutex::default(), ended: Notify::new(), keys: Mutex::default(), first: Uuid::now_v7() }
+        Self {
+            running: Mutex::default(),
+            begun: Notify::new(),
+            ended: Notify::new(),
+            keys: Mutex::default(),
+            first: Uuid::now_v7(),
+            requests: Recent::default(),
+        }
     }
 }
 
 #[derive(Debug)]
 struct Running {
     owner: String,
+    kind: Kind,
     /// Known once the request is stored.
     conversation: Option<ConversationId>,
+    /// Its messages, by their indexes.
+    messages: Vec<u64>,
     stop: watch::Sender<bool>,
+}
+
+/// What an answer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// That of a call that passes.
+    Exchange,
+    /// One that is ingested.
+    Ingest,
 }
 
 /// One of them, until it is dropped.
@@ -52,11 +75,20 @@ impl Exchanges {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Registers a call: also whether it is to stop.
-    pub(crate) fn begin(self: &Arc<Self>, id: Uuid, owner: &str) -> (Registered, watch::Receiver<bool>) {
+    /// Registers an answer: also whether it is to stop.
+    pub(crate) fn begin(self: &Arc<Self>, id: Uuid, owner: &str, kind: Kind) -> (Registered, watch::Receiver<bool>) {
         let (stop, stopped) = watch::channel(false);
-        self.lock().insert(id, Running { owner: owner.to_owned(), conversation: None, stop });
+        let running = Running { owner: owner.to_owned(), kind, conversation: None, messages: Vec::new(), stop };
+        self.lock().insert(id, running);
+        self.begun.notify_waiters();
         (Registered { exchanges: Arc::clone(self), id }, stopped)
+    }
+
+    /// Notes a message of an answer.
+    pub(crate) fn writes(&self, id: Uuid, message: u64) {
+        if let Some(running) = self.lock().get_mut(&id) {
+            running.messages.push(message);
+        }
     }
 
     /// Notes where a call's request is stored.
@@ -66,16 +98,32 @@ impl Exchanges {
         }
     }
 
-    /// Stops the answers that are being written to a conversation: the exchanges.
-    pub(crate) fn stop(&self, owner: &str, conversation: ConversationId) -> Vec<Uuid> {
+    /// Stops the answers that are being written to a conversation: the exchanges, how many are ingested, and all their messages.
+    pub(crate) fn stop(&self, owner: &str, conversation: ConversationId) -> (Vec<Uuid>, usize, Vec<u64>) {
         let running = self.lock();
         let is_meant = |running: &Running| running.owner == owner && running.conversation == Some(conversation);
-        let mut stopped = Vec::new();
+        let (mut exchanges, mut ingests, mut messages) = (Vec::new(), 0, Vec::new());
         for (id, one) in running.iter().filter(|(_, running)| is_meant(running)) {
             one.stop.send_replace(true);
-            stopped.push(*id);
+            messages.extend(&one.messages);
+            match one.kind {
+                Kind::Exchange => exchanges.push(*id),
+                Kind::Ingest => ingests += 1,
+            }
         }
-        stopped
+        (exchanges, ingests, messages)
+    }
+
+    /// Returns once one is recorded.
+    pub(crate) async fn some(&self) {
+        loop {
+            // Asked for before the look, so that nothing is missed between.
+            let begun = self.begun.notified();
+            if !self.lock().is_empty() {
+                return;
+            }
+            begun.await;
+        }
     }
 
     /// Whether an answer is being written to a conversation.

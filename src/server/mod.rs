@@ -51,6 +51,7 @@ mod room;
 mod route;
 mod schemas;
 mod serve;
+mod stops;
 #[cfg(test)]
 mod tests;
 mod upstream;
@@ -228,6 +229,7 @@ impl Server {
             let (end, ending) = watch::channel(false);
             tokio::spawn(reload(Arc::clone(&app)));
             tokio::spawn(remote::interrupt_unheard(Arc::clone(&app)));
+            tokio::spawn(stops::follow(Arc::clone(&app)));
             let pruning = tokio::spawn(retention::run(Arc::clone(&app)));
             let mut serving = vec![tokio::spawn(listen::serve(addresses.main, Arc::clone(&app), ending.clone()))];
             if let Some(admin) = addresses.admin {

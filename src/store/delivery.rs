@@ -92,6 +92,14 @@ impl Store {
 }
 
 impl Delivery {
+    /// The index of the message that it writes; `None` if it writes none.
+    pub(crate) fn message_index(&self) -> Option<u64> {
+        match self {
+            Self::New(writer) => Some(writer.message_index()),
+            Self::Repeated(_) => None,
+        }
+    }
+
     /// Takes a part of the answer. Gives the receipt of its end, once it has come.
     pub(crate) fn take(&mut self, event: Event) -> Result<Option<Receipt>> {
         match self {

@@ -71,7 +71,9 @@ fn every_example_is_answered_as_documented() {
     let recorder = Recorder::with("sled:DIR/store?cache_mb=1", model, &[]);
     let client = recorder.client();
     let body = json!({ "messages": [{ "role": "user", "content": "hi" }] });
-    let exchange = recorder.ask("/v1/chat/completions", &[], &body, Reply::json(&json!({ "choices": [] }))).exchange;
+    let answer = json!({ "choices": [{ "index": 0, "finish_reason": "stop",
+        "message": { "role": "assistant", "content": "hello" } }] });
+    let exchange = recorder.ask("/v1/chat/completions", &[], &body, Reply::json(&answer)).exchange;
     recorder.settled(&exchange);
     let document = client.get("/openapi.json").ok();
     let said = json!([{ "index": 0, "message": { "role": "assistant", "content": "hello" }, "finish_reason": "stop" }]);

@@ -1,12 +1,14 @@
 //! The pages, without a browser: who may see them, what is in them, and that nothing in them is obeyed. What only a browser shows
 //! is in tests/pages.
 
+use std::io::BufReader;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::common::http::{Answer, Client};
+use crate::common::http::{Answer, Client, read};
 use crate::common::running::{Running, create_key, run};
+use crate::common::uploads::Upload;
 use crate::streams::config;
 
 const HTML: (&str, &str) = ("accept", "text/html,application/xhtml+xml");
@@ -784,4 +786,62 @@ fn the_tokens_of_the_last_days_are_shown_by_day_and_model() {
 fn tags_cut(row: &str) -> String {
     let texts = row.split('<').filter_map(|piece| piece.split_once('>')).map(|(_, text)| text.trim());
     texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn what_is_being_written_has_a_button_that_stops_it() {
+    let (server, clients) = Running::with_keys(&[("ada", "read,append"), ("ada", "read"), ("bob", "read,append")]);
+    let [writer, reader, other] = [0, 1, 2].map(|at| Visitor::of(&clients[at]));
+    let mut upload = Upload::begin(&clients[0], "/api/v1/conversations/chat", &[]);
+    upload.push("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"It is\"}}]}\n\n");
+    let begun = Instant::now();
+    let id = loop {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{}", server.log());
+        let item = clients[0].get("/api/v1/conversations/chat");
+        if item.status == 200 && writer.page("/pages/conversations/chat").contains("It is") {
+            break item.json()["conversation"].as_str().unwrap().to_owned();
+        }
+    };
+    let path = format!("/pages/conversations/{id}");
+    let button = format!("<form class=\"stop\" method=\"post\" action=\"{path}/stop\">");
+    assert!(writer.page(&path).contains(&button));
+    assert!(!reader.page(&path).contains("class=\"stop\""));
+    // Neither who may not write, nor another owner, nor another site stops it.
+    assert_eq!(reader.post(&format!("{path}/stop"), "").status, 403);
+    assert_eq!(other.post(&format!("{path}/stop"), "").status, 404);
+    let foreign = [("origin", "http://evil.example"), ("content-type", "application/x-www-form-urlencoded")];
+    assert_eq!(writer.send("POST", &format!("{path}/stop"), &foreign, "").status, 403);
+    upload.push("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\" noon\"}}]}\n\n");
+    while !writer.page(&path).contains("It is noon") {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{}", server.log());
+    }
+    let stopped = writer.post(&format!("{path}/stop"), "");
+    assert_eq!((stopped.status, stopped.header("location")), (303, Some(&*path)));
+    // The client has not ended it.
+    let receipt = read(&mut BufReader::new(upload.0)).unwrap().ok();
+    assert_eq!(receipt["finish_reason"], "interrupted");
+    let page = writer.page(&path);
+    assert!(page.contains("It is noon") && !page.contains("class=\"stop\""));
+}
+
+#[test]
+fn the_page_of_an_answer_leads_to_its_request() {
+    let wire = json!({ "id": "c-1", "model": "m-1",
+        "choices": [{ "index": 0, "finish_reason": "stop", "message": { "role": "assistant", "content": "hi" } }] });
+    let recorder = crate::recorded::Recorder::with("memory:", "", &["ada", "bob"]);
+    let body = format!("{{\"messages\" : [{{\"role\":\"user\",\"content\":{}}}]}}", json!(HOSTILE));
+    let client = &recorder.clients[0];
+    let reply = crate::recorded::Reply::json(&wire);
+    let mut open = recorder.begin(client, "/v1/chat/completions", &[], body.as_bytes(), reply);
+    assert!(open.end());
+    let exchange = crate::recorded::passed(open, true).exchange;
+    let settled = recorder.settled_of(client, &exchange);
+    let visitor = Visitor::of(client);
+    let page = visitor.page(&format!("/pages/conversations/{}", settled["conversation"].as_str().unwrap()));
+    let path = format!("/pages/exchanges/{exchange}/request");
+    assert!(page.contains(&format!("href=\"{path}\"")), "{page}");
+    assert!(!page.contains("&quot;sent&quot;") && !page.contains("\"sent\":"), "{page}");
+    let page = visitor.page(&path);
+    assert!(page.contains("Byte for byte") && page.contains("messages") && !page.contains("<script>alert"), "{page}");
+    assert_eq!(Visitor::of(&recorder.clients[1]).get(&path).status, 404);
 }

@@ -4,6 +4,7 @@ use axum::body::Body;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::sync::Arc;
+use uuid::Uuid;
 
 use super::parameters;
 use crate::error::Error;
@@ -13,6 +14,7 @@ use crate::provider::{Decoder, Event, Target};
 use crate::server::app::{Call, Outcome, Streaming, ok};
 use crate::server::auth::is_still;
 use crate::server::body;
+use crate::server::exchanges::Kind;
 use crate::server::refusal::Refusal;
 use crate::store::{Delivery, Store};
 
@@ -42,6 +44,8 @@ struct Ingest {
     delivery: Option<Delivery>,
     receipt: Option<Receipt>,
     reason: Option<FinishReason>,
+    /// Whether its index was given.
+    is_known: bool,
 }
 
 pub(super) fn ingest(call: Call, body: Body) -> Streaming {
@@ -58,6 +62,9 @@ async fn write(call: Call, mut body: Body) -> Outcome {
     let (app, caller) = (Arc::clone(&call.app), call.caller.clone());
     let begun = call.clone();
     let mut ingest = app.pool.run(move || Ingest::new(&begun).map(Box::new)).await?;
+    let id = Uuid::now_v7();
+    let (registered, mut stopped) = app.exchanges.begin(id, &caller.owner, Kind::Ingest);
+    app.exchanges.placed(id, ingest.name.id());
     app.metrics.ingests.inc();
     let mut closing = app.closing.subscribe();
     let patience = app.config.limits.ingest_idle();
@@ -65,6 +72,8 @@ async fn write(call: Call, mut body: Body) -> Outcome {
     loop {
         let piece = tokio::select! {
             biased;
+            // It ends as if no more had come: what came is kept.
+            _ = stopped.wait_for(|is_stopped| *is_stopped) => break,
             piece = body::next(&app, &mut body, patience) => piece,
             _ = closing.wait_for(|is_closing| *is_closing) => Err(Refusal::busy("the server ends")),
         };
@@ -90,6 +99,9 @@ async fn write(call: Call, mut body: Body) -> Outcome {
                 });
                 let (back, result) = pushed.await.inspect_err(|_| _ = app.metrics.ingests.dec())?;
                 ingest = back;
+                if let Some(message) = ingest.begun() {
+                    app.exchanges.writes(id, message);
+                }
                 call.room.keep(ingest.decoder.pending() * WAITING);
                 if let Err(refusal) = result {
                     broken = Some(refusal);
@@ -102,7 +114,7 @@ async fn write(call: Call, mut body: Body) -> Outcome {
     app.metrics.ingests.dec();
     let is_broken = broken.is_some();
     let ended = app.pool.run(move || ingest.finish(bytes, is_broken)).await;
-    drop(room);
+    drop((room, registered));
     // An error in the bytes counts before the way they ended.
     match broken {
         Some(refusal) => Err(refusal),
@@ -125,12 +137,20 @@ impl Ingest {
             delivery: None,
             receipt: None,
             reason: None,
+            is_known: false,
         })
     }
 
     fn push(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         let events = self.decoder.push(bytes)?;
         self.take(events)
+    }
+
+    /// The answer's index, once: when it has begun.
+    fn begun(&mut self) -> Option<u64> {
+        let message = self.delivery.as_ref()?.message_index().filter(|_| !self.is_known)?;
+        self.is_known = true;
+        Some(message)
     }
 
     fn take(&mut self, events: Vec<Event>) -> Result<(), Refusal> {

@@ -39,6 +39,8 @@ const MESSAGES: &str = r#"{"messages":[{"index":0,"state":"complete","first_seq"
 const ENTRIES: &str = r#"{"entries":[{"seq":1,"kind":"chunk","message_index":0,"chunk_index":0,"role":"user","chunk":{"type":"text","text":"hello"},"created_at":"2026-11-22T09:00:00.000000Z"}],"cursor":"1-0000000000100004"}"#;
 const ANSWER: &str =
     r#""data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n""#;
+const STOPPED: &str =
+    r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","stopped":[],"ingests":1,"elsewhere":[]}"#;
 const EXCHANGE: &str = r#"{"exchange":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","state":"complete","how":"continued","conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5c","message":3,"status":200}"#;
 const USAGE: &str = r#"{"rows":[{"day":"2026-11-25","model":"m-1","answers":2,"input":1200,"cached":1000,"cache_written":0,"output":80,"reasoning":0}]}"#;
 const REQUEST: &str = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
@@ -257,12 +259,19 @@ pub(crate) const ROUTES: &[Route] = &[
         .answers(json::<NextStep>(r#"{"step":"call_model"}"#))
         .refuses(&[404]),
     Route::post("/api/v1/conversations/{conversation}/stop", Append, Store(exchanges::stop))
-        .named("stopAnswer", "Stop the answers of models that this server is recording to the conversation")
-        .answers(json::<Stopped>(r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","stopped":[]}"#))
+        .named(
+            "stopAnswer",
+            "Stop the answers that are being written to the conversation, also through other servers of the store",
+        )
+        .answers(json::<Stopped>(STOPPED))
         .refuses(&[404]),
     Route::get("/api/v1/exchanges/{exchange}", Read, Store(exchanges::get))
         .named("getExchange", "What has become of a call of a model that passed, by its x-convo-exchange")
         .answers(json::<Exchange>(EXCHANGE))
+        .refuses(&[404]),
+    Route::get("/api/v1/exchanges/{exchange}/request", Read, Store(exchanges::request))
+        .named("getExchangeRequest", "The request that its answer answers, byte for byte as the client sent it")
+        .answers(json::<Object>(r#"{"model":"m-1","messages":[{"role":"user","content":"hello"}]}"#))
         .refuses(&[404]),
     Route::get("/api/v1/find", Read, Store(conversations::find))
         .named(

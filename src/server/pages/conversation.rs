@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use askama::Template;
 
-use super::frame::{Frame, page};
+use super::frame::{Frame, page, see_other};
 use super::message::{Showing, Shown};
 use super::words::{Moment, Note, count};
 use crate::error::Error;
@@ -15,8 +15,10 @@ use crate::log::reading::PageSize;
 use crate::log::{ListItem, ListQuery};
 use crate::model::{Body, ConversationId, Name, Role, StartedBy};
 use crate::server::app::{Call, Outcome};
+use crate::server::keys::Scope;
 use crate::server::native::parameters;
 use crate::server::refusal::Refusal;
+use crate::server::stops;
 
 /// Messages of a page.
 const PAGE: usize = 50;
@@ -184,7 +186,8 @@ pub(super) fn conversation(call: &Call, _: &[u8]) -> Outcome {
     let hidden = if shows_hidden { reasons(call, &name, range)? } else { HashMap::new() };
     let settled = settled(&messages).unwrap_or(next);
     let address = format!("/pages/conversations/{}", item.id);
-    let mut showing = Showing { address, most, hidden, before, ..Showing::default() };
+    let may_stop = call.caller.scopes.contains(&Scope::Append);
+    let mut showing = Showing { address, most, hidden, before, may_stop, ..Showing::default() };
     let page_size = PAGE as u64;
     let shown = Conversation {
         frame: Frame::of(call),
@@ -198,6 +201,13 @@ pub(super) fn conversation(call: &Call, _: &[u8]) -> Outcome {
         settled,
     };
     page(200, &shown)
+}
+
+/// Stops what is being written to it.
+pub(super) fn stop(call: &Call, _: &[u8]) -> Outcome {
+    let id = call.store().describe(parameters::name(call))?.id;
+    stops::stop(&call.app, call.store(), &call.caller.owner, &call.own(id))?;
+    see_other(&format!("/pages/conversations/{id}"))
 }
 
 /// The messages of a page: from one on, or the newest.

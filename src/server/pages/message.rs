@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::words::{Cut, Moment, Note, grouped};
 use crate::history::{Calls, MessageState, Site, StoredMessage};
 use crate::html::is_picture;
-use crate::model::{Audio, Body, Chunk, File, Message, Output, Part, PartBody};
+use crate::model::{Audio, Body, Chunk, File, Json, Message, Output, Part, PartBody};
 
 /// The most bytes of a picture's data that are part of a page.
 const PICTURE: usize = 8 * 1024 * 1024;
@@ -28,6 +28,10 @@ pub(super) struct Shown {
     pub(super) reason: Option<String>,
     /// Tokens in, and out.
     pub(super) tokens: Option<(String, String)>,
+    /// Where its writing is stopped, while it is written.
+    pub(super) stop: Option<String>,
+    /// Where the request is that it answers, if that was kept.
+    pub(super) request: Option<String>,
     /// Whatever else is known.
     pub(super) facts: Vec<(&'static str, String)>,
     pub(super) chunks: Vec<Piece>,
@@ -117,6 +121,8 @@ pub(super) struct Showing {
     pub(super) hidden: HashMap<(u64, Option<u32>), String>,
     /// Lines of a report.
     pub(super) notes: HashMap<(u64, Option<u32>), Vec<Note>>,
+    /// Whether who looks may stop what is being written.
+    pub(super) may_stop: bool,
     /// Whether a text was cut since a message began.
     pub(super) has_cut: Cell<bool>,
 }
@@ -169,7 +175,14 @@ impl Showing {
             ("finish reason", finish_reason.as_ref().map(|reason| reason.as_str().to_owned())),
             ("usage", usage.as_ref().map(|usage| usage.as_str().to_owned())),
         ];
-        let extra = metadata.extra.iter().map(|(name, json)| ("field", format!("{name}: {}", json.as_str())));
+        let passed = metadata.extra.get("convo").and_then(|json| Passed::read(json.as_str()));
+        let (request, about) = passed.map_or((None, None), |passed| (passed.request(), Some(passed.about)));
+        let field = |(name, json): (&str, &Json)| match about.as_ref().filter(|_| name == "convo") {
+            // What tells the request's bytes is for programs.
+            Some(about) => format!("{name}: {about}"),
+            None => format!("{name}: {}", json.as_str()),
+        };
+        let extra = metadata.extra.iter().map(|pair| ("field", field(pair)));
         let state = (stored.state != MessageState::Complete).then(|| stored.state.as_str());
         Shown {
             index: stored.index,
@@ -182,6 +195,8 @@ impl Showing {
                 .map(|reason| reason.as_str().to_owned())
                 .filter(|reason| !matches!(reason.as_str(), "stop" | "tool_calls") && Some(reason.as_str()) != state),
             tokens: usage.as_ref().and_then(|usage| tokens(usage.as_str())),
+            stop: (self.may_stop && stored.state == MessageState::Streaming).then(|| format!("{}/stop", self.address)),
+            request,
             facts: known.into_iter().filter_map(|(name, value)| Some((name, value?))).chain(extra).collect(),
             chunks,
             answers,
@@ -282,6 +297,27 @@ impl Showing {
         let cut = Cut::new(text, self.most);
         self.has_cut.set(self.has_cut.get() || cut.rest > 0);
         cut
+    }
+}
+
+/// What the proxy knows of an answer.
+struct Passed {
+    exchange: String,
+    has_request: bool,
+    /// All but the request's bytes.
+    about: Value,
+}
+
+impl Passed {
+    fn read(json: &str) -> Option<Self> {
+        let mut about: Value = serde_json::from_str(json).ok()?;
+        let exchange = about.get("exchange")?.as_str()?.to_owned();
+        let has_request = about.as_object_mut()?.remove("sent").is_some();
+        Some(Self { exchange, has_request, about })
+    }
+
+    fn request(&self) -> Option<String> {
+        self.has_request.then(|| format!("/pages/exchanges/{}/request", self.exchange))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The pages: the store for people, as HTML that the server writes. Each page is useful without scripts.
 //!
 //! `frame` (what all pages share, and what a browser may do with them), `words`.
-//! `list`, `conversation`, `log`, `prompt` (with repairs), `usage` and `login` are the pages; `message` and `json_lines` are what
+//! `list`, `conversation`, `log`, `prompt` (with repairs), `request`, `usage` and `login` are the pages; `message` and `json_lines` are what
 //! several of them show. They read by the same functions as the native API, so a page shows nothing that the API would not.
 //!
 //! **To add a page**: a row here, its handler, its template in `templates/`, and a line in `tests/pages/pages.test.mjs`.
@@ -14,6 +14,7 @@ mod log;
 mod login;
 mod message;
 mod prompt;
+mod request;
 mod usage;
 mod words;
 
@@ -28,9 +29,11 @@ use super::route::Route;
 pub(crate) const ROUTES: &[Route] = &[
     Route::get("/pages", Scope::Read, Handler::Store(list::list)),
     Route::get("/pages/conversations/{conversation}", Scope::Read, Handler::Store(conversation::conversation)),
+    Route::post("/pages/conversations/{conversation}/stop", Scope::Append, Handler::Store(conversation::stop)),
     Route::get("/pages/conversations/{conversation}/events", Scope::Read, Handler::Stream(events)),
     Route::get("/pages/conversations/{conversation}/log", Scope::Read, Handler::Store(log::log)),
     Route::get("/pages/conversations/{conversation}/prompt", Scope::Read, Handler::Store(prompt::prompt)),
+    Route::get("/pages/exchanges/{exchange}/request", Scope::Read, Handler::Store(request::request)),
     Route::get("/pages/usage", Scope::Read, Handler::Store(usage::usage)),
     Route::get("/pages/repair", Scope::Read, Handler::Store(prompt::repair_form)),
     Route::post("/pages/repair", Scope::Read, Handler::Store(prompt::repair)),

@@ -1,13 +1,14 @@
 //! One call: what of it is stored, however it ends, and what its exchange says.
 
-use std::io::Write;
+use std::io::{BufReader, Write};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::answers::{Wire, heard};
 use super::{Recorder, Reply, passed, said};
-use crate::common::http::Open;
+use crate::common::http::{Open, read};
+use crate::common::uploads::Upload;
 
 const PATHS: [(&str, Wire); 4] = [
     ("/v1/messages", Wire::Anthropic),
@@ -159,7 +160,7 @@ fn an_answer_is_stopped_from_anywhere() {
     let stopped = recorder.client().post(&path, &json!({})).ok();
     assert!(!open.end(), "the client sees that it is not whole");
     let exchange = passed(open, false).exchange;
-    assert_eq!(stopped["stopped"], json!([exchange]));
+    assert_eq!((&stopped["stopped"], &stopped["elsewhere"]), (&json!([exchange]), &json!([])));
     let settled = recorder.settled(&exchange);
     assert_eq!(settled["state"], "stopped");
     assert_eq!(stored(&recorder, &settled), heard(wire, &events[..5]));
@@ -177,6 +178,50 @@ fn an_answer_is_stopped_from_anywhere() {
     );
     let settled = recorder.settled(&got.exchange);
     assert_eq!((settled["how"].as_str(), settled["conversation"].as_str()), (Some("continued"), Some(&*conversation)));
+}
+
+/// Two servers of one store on PostgreSQL: what one writes, the other one stops.
+#[cfg(all(feature = "postgres", unix))]
+#[test]
+fn an_answer_is_stopped_through_another_server() {
+    let server = match crate::common::postgres::server() {
+        Err(reason) => return println!("skipped: {reason}"),
+        Ok(server) => server,
+    };
+    let url = server.url();
+    let (recorder, wire) = (Recorder::with(&url, "", &[]), Wire::Anthropic);
+    let other = recorder.beside(&url);
+    let events = wire.events(&answer(wire), 1);
+    for session in ["s", "t"] {
+        let mut open = begin(&recorder, session, waiting(&events, 5, 1));
+        open.until_length(events[..5].concat().len());
+        let exchange = open.answer.header("x-convo-exchange").unwrap().to_owned();
+        let conversation = recorder.placed(&exchange);
+        let path = format!("/api/v1/conversations/{conversation}");
+        // Once its message has begun, the other one sees it.
+        let stopped = loop {
+            let stopped = other.client().post(&format!("{path}/stop"), &json!({})).ok();
+            if stopped["elsewhere"] != json!([]) {
+                break stopped;
+            }
+        };
+        assert_eq!((&stopped["stopped"], &stopped["elsewhere"]), (&json!([]), &json!([1])));
+        assert!(!open.end(), "the client sees that it is not whole");
+        assert_eq!(recorder.settled(&exchange)["state"], "stopped");
+    }
+    // An answer that is ingested through one is stopped through the other.
+    let mut upload = Upload::begin(recorder.client(), "/api/v1/conversations/chat", &[]);
+    upload.push("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"It is\"}}]}\n\n");
+    let stop = |through: &Recorder| through.client().post("/api/v1/conversations/chat/stop", &json!({}));
+    while stop(&other).status == 404 {}
+    while stop(&other).ok()["elsewhere"] == json!([]) {}
+    // The client has not ended it.
+    assert_eq!(read(&mut BufReader::new(upload.0)).unwrap().ok()["finish_reason"], "interrupted");
+    let stored = recorder.messages("chat");
+    assert_eq!(
+        (&stored[0]["state"], said::by_messages(&stored)),
+        (&json!("interrupted"), vec!["assistant: It is".to_owned()])
+    );
 }
 
 #[test]
@@ -426,6 +471,11 @@ fn no_key_is_stored_or_logged() {
         let settled = recorder.settled(&got.exchange);
         told += &settled.to_string();
         told += &json!(recorder.messages(settled["conversation"].as_str().unwrap())).to_string();
+        if settled["state"] == "complete" {
+            let (bytes, replaced) = recorder.request(&got.exchange);
+            assert_eq!(replaced.as_deref(), Some("mcp_servers, metadata, tools"));
+            told += &String::from_utf8(bytes).unwrap();
+        }
         let (head, _) = recorder.asked();
         assert!(head.contains("canary-bearer") && head.contains("key=canary-query"), "{head}");
     }

@@ -1,7 +1,7 @@
 //! What is recorded of the calls that pass: a server, an upstream whose answers a test writes, and clients.
 //!
 //! - `answers`: what a model says, as each wire says it. `said`: what a request, or a stored conversation, says, for comparing.
-//! - `calls`: one call, however it ends. `misuse`: what clients and upstreams should not do.
+//! - `sent`: requests byte for byte. `calls`: one call, however it ends. `misuse`: what clients and upstreams should not do.
 //! - `traffic`: the requests of real programs, in their order. `requirements`: the points of what makes a conversation.
 
 pub(crate) mod answers;
@@ -9,6 +9,7 @@ mod calls;
 mod misuse;
 mod requirements;
 mod said;
+mod sent;
 mod traffic;
 
 use std::collections::{HashMap, VecDeque};
@@ -272,6 +273,14 @@ impl Recorder {
     pub(crate) fn restart(&mut self) {
         self.running.restart();
         self.clients = vec![self.running.client.clone()];
+    }
+
+    /// The request of a call, as it is given, and the fields of it in which something is replaced.
+    pub(crate) fn request(&self, exchange: &str) -> (Vec<u8>, Option<String>) {
+        let answer = self.client().get(&format!("/api/v1/exchanges/{exchange}/request"));
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let replaced = answer.header("x-convo-replaced").map(str::to_owned);
+        (answer.body, replaced)
     }
 
     /// The messages of a conversation, as they are shown.

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::book::{How, hex};
 use super::meaning::{Key, canonical};
+use super::sent::Sent;
 
 /// The fields that hold the messages, on any wire.
 const MESSAGES: &[&str] = &["messages", "input", "contents"];
@@ -32,10 +33,15 @@ impl Field {
     const fn of(is: Box<RawValue>) -> Self {
         Self { at: None, digest: None, is: Some(is) }
     }
+
+    /// The field, if it is here.
+    pub(super) fn is(&self) -> Option<&str> {
+        self.is.as_deref().map(RawValue::get)
+    }
 }
 
 /// What an answer's message says of the request, under the name `convo`.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct About {
     pub(super) exchange: uuid::Uuid,
     pub(super) upstream: String,
@@ -53,6 +59,9 @@ pub(super) struct About {
     #[serde(default, skip_serializing_if = "Named::is_empty")]
     pub(super) headers: Named<String>,
     pub(super) fields: Named<Field>,
+    /// The request, byte for byte. Absent if it could not be kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) sent: Option<Sent>,
 }
 
 /// Values by their names.
@@ -75,7 +84,7 @@ pub(super) fn fields(key: &Key, request: &[(String, &RawValue)], before: Option<
 
 /// What a client sent in the places of messages that are recorded. It sends that with each request from then on: only what is more
 /// than at an earlier answer is kept.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Rewritten {
     /// The answer whose request had these, too, by its index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,11 +92,22 @@ pub(super) struct Rewritten {
     /// The last position, and a digest of all items up to it.
     through: usize,
     all: String,
-    /// Items of the request's list, by their positions.
+    /// Items of the request's list, by their positions; null where the request itself is kept.
     items: Named<Box<RawValue>>,
 }
 
 impl Rewritten {
+    /// The items that are here.
+    pub(super) fn items(&self) -> impl Iterator<Item = &str> {
+        self.items.values().map(|item| item.get())
+    }
+
+    /// The positions alone.
+    pub(super) fn positions(&self) -> Self {
+        let items = self.items.keys().map(|at| (at.clone(), RawValue::NULL.to_owned())).collect();
+        Self { items, ..self.clone() }
+    }
+
     /// `positions`: of the items in the request's list.
     pub(super) fn of(
         key: &Key,
@@ -142,7 +162,7 @@ const SECRETS: &[&str] = &["authorization", "authorization_token", "headers", "a
 const PERSONAL: &[&str] = &["device_id", "account_uuid", "installation_id", "user_id", "x-codex-installation-id"];
 
 /// A field with its secrets replaced, so that equal ones stay equal; as it came if there are none.
-fn without_secrets(key: &Key, name: &str, raw: &RawValue) -> Option<Box<RawValue>> {
+pub(super) fn without_secrets(key: &Key, name: &str, raw: &RawValue) -> Option<Box<RawValue>> {
     let is_listed = |names: &[&str]| names.iter().any(|name| raw.get().contains(name));
     let is_concerned = match name {
         "tools" | "mcp_servers" => is_listed(SECRETS),

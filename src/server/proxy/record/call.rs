@@ -14,6 +14,7 @@ use super::place::Found;
 use super::plan::{FIELD, Placed};
 use super::request::Request;
 use super::scope::{Elsewhere, Scope};
+use super::sent::Requests;
 use super::turns::Turns;
 use super::voice::{Place, Voice};
 use crate::model::{Body, Chunk, ConversationId, FinishReason, Json, Name, Role};
@@ -40,7 +41,7 @@ const ERROR_BYTES: usize = 64 * 1024;
 /// The most bytes of an error's words that are kept in the book.
 const WORDS: usize = 1_000;
 /// The field of an answer's metadata that says how the call ended.
-const END_FIELD: &str = "convo_end";
+pub(super) const END_FIELD: &str = "convo_end";
 /// The most choices of one answer that are stored.
 const CHOICES: u64 = 16;
 
@@ -227,13 +228,12 @@ impl Call {
             None => None,
             Some(index) => {
                 let stored = book.message(&book.own(entry.conversation), index)?;
-                let about = stored.and_then(|stored| stored.message.metadata.extra.get(FIELD).cloned());
-                about.and_then(|about| serde_json::from_str::<About>(about.as_str()).ok()).map(|about| (index, about))
+                stored.as_ref().and_then(About::of).map(|about| (index, about))
             }
         };
         let fields = Json::fields(text).unwrap_or_default();
         let before = before.as_ref();
-        let about = About {
+        let mut about = About {
             exchange: self.exchange(),
             upstream: self.asked.upstream.clone(),
             wire: self.asked.target.to_string(),
@@ -250,7 +250,20 @@ impl Call {
             ),
             headers: around::headers(&self.asked.headers),
             fields: around::fields(&book.key, &fields, before.map(|(at, about)| (*at, &about.fields))),
+            sent: None,
         };
+        // Bytes that are no text were replaced in it.
+        if matches!(&self.asked.body, Captured::Whole(body) if *body == text) {
+            let room = self.app.ledger.room(&self.asked.caller.owner);
+            let (name, recent) = (book.own(entry.conversation), Some(&self.app.exchanges.requests));
+            let requests = Requests { book, name, room: &room, recent };
+            let rewritten = about.rewritten.take();
+            about.rewritten = rewritten.as_ref().map(Rewritten::positions);
+            about.sent = requests.tell(text, &fields, &about, before.map(|(at, about)| (*at, about)), placed)?;
+            if about.sent.is_none() {
+                about.rewritten = rewritten;
+            }
+        }
         Ok(book::json(&about)?)
     }
 
@@ -335,6 +348,9 @@ impl Call {
                 end: &|| Some((END_FIELD, self.end().ok()?)),
             };
             let taken = take(voice, &mut place);
+            if let (Ok(true), Some(message)) = (&taken, voice.message) {
+                self.app.exchanges.writes(self.exchange(), message);
+            }
             let noted = match taken {
                 Ok(true) if choice > 0 => self.note_choice(placed, voice.id),
                 taken => taken.map(drop),

@@ -5,13 +5,15 @@
 //! - `book`: an entry for each call, in the log itself. `erased`: what of it goes with a conversation.
 //!   `recorded`: a call that was recorded, as it is now.
 //! - `request`: one whose place is looked for; `place`: where it belongs; `plan`: what of it is stored there.
-//! - `around`: what surrounds the messages. `outcome`: what has become of a call.
+//! - `around`: what surrounds the messages. `sent`: a request byte for byte, told by a `delta`. `outcome`: what has become of a
+//!   call.
 //! - `call`: one call, from its request to the end of its answer; `voice`: one choice of the answer.
 //! - here: what passes is handed over, and one task for each call takes it.
 
 mod around;
 mod book;
 mod call;
+mod delta;
 mod echo;
 mod erased;
 mod meaning;
@@ -21,6 +23,7 @@ mod plan;
 mod recorded;
 mod request;
 mod scope;
+mod sent;
 mod turns;
 mod voice;
 
@@ -37,10 +40,11 @@ pub(crate) use self::book::owner_key;
 use self::book::{Book, End, State};
 use self::call::{Call, Placing};
 pub use self::erased::erasing;
-pub(crate) use self::outcome::{Exchange, exchange};
+pub(crate) use self::outcome::{Exchange, exchange, request};
+pub(crate) use self::sent::Recent;
 use super::exchange::{Asked, Ended, Passed};
 use crate::server::app::App;
-use crate::server::exchanges::Registered;
+use crate::server::exchanges::{Kind, Registered};
 use crate::server::ledger::Room;
 use crate::server::refusal::Refusal;
 
@@ -77,7 +81,7 @@ pub(crate) fn record(app: &Arc<App>, asked: Asked) -> Recording {
     let (tell, kept) = watch::channel(None);
     let room = app.ledger.room(&asked.caller.owner);
     let queue = Arc::new(Queue { room, bytes: AtomicUsize::new(0), is_behind: AtomicBool::new(false) });
-    let (registered, stopped) = app.exchanges.begin(asked.id, &asked.caller.owner);
+    let (registered, stopped) = app.exchanges.begin(asked.id, &asked.caller.owner, Kind::Exchange);
     let following = Following {
         app: Arc::clone(app),
         queue: Arc::clone(&queue),

@@ -1,15 +1,19 @@
 //! What has become of a call, now or earlier.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::around::About;
 use super::book::{Book, End, How, State};
-use crate::error::Result;
+use super::sent::Requests;
+use crate::error::{Error, Result};
 use crate::history::MessageState;
 use crate::log::reading;
 use crate::model::ConversationId;
 use crate::server::app::App;
+use crate::server::ledger::Room;
+use crate::server::refusal::Refusal;
 use crate::store::Store;
 
 /// A call of a model that passed.
@@ -74,4 +78,58 @@ pub(crate) fn exchange(app: &App, store: &Store, owner: &str, id: Uuid) -> Resul
     let error = error.or(words);
     let (how, conversation) = entry.map(|entry| (entry.how, entry.conversation)).unzip();
     Ok(Some(Exchange { exchange: id.to_string(), state, how, conversation, message, status, error }))
+}
+
+/// The request of an answer, byte for byte.
+#[derive(Debug)]
+pub(crate) struct AsSent {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) conversation: ConversationId,
+    /// The answer, by its index.
+    pub(crate) message: u64,
+    /// The upstream, and the path there.
+    pub(crate) upstream: String,
+    pub(crate) path: String,
+    /// The fields in which keys and personal ids are replaced.
+    pub(crate) replaced: Vec<String>,
+    /// What a repair changed before it was sent.
+    pub(crate) repaired: Vec<String>,
+}
+
+/// The request of an owner's call.
+pub(crate) fn request(store: &Store, room: &Room, owner: &str, id: Uuid) -> std::result::Result<AsSent, Refusal> {
+    let none = || Error::NotFound { what: format!("exchange {id}") };
+    let book = Book::known(store, owner)?.ok_or_else(none)?;
+    let entry = book.exchange(id)?.ok_or_else(none)?;
+    let name = book.own(entry.conversation);
+    let view = store.log().view(&name)?.ok_or_else(none)?;
+    let not_kept =
+        |why: &str| Refusal::new(404, "not_kept", format!("the request of exchange {id} is not there: {why}"));
+    let item = reading::find_hidden_item(store.log(), &view, &id.to_string())?;
+    let stored = item.map(|item| book.message(&name, item.message_index)).transpose()?.flatten();
+    let (stored, about) = stored
+        .and_then(|stored| About::of(&stored).map(|about| (stored, about)))
+        .ok_or_else(|| not_kept("it has no answer"))?;
+    let Some(sent) = &about.sent else { return Err(not_kept("it could not be kept when it passed")) };
+    let requests = Requests { book: &book, name, room, recent: None };
+    let known = requests.read(&about)?;
+    let known = known.ok_or_else(|| not_kept("something that it holds was redacted since"))?;
+    let end = stored.message.metadata.extra.get(super::call::END_FIELD);
+    let end = end.and_then(|end| serde_json::from_str::<Repaired>(end.as_str()).ok());
+    Ok(AsSent {
+        bytes: std::sync::Arc::unwrap_or_clone(known.bytes),
+        conversation: entry.conversation,
+        message: stored.index,
+        replaced: sent.replaced().to_vec(),
+        repaired: end.map(|end| end.repaired).unwrap_or_default(),
+        upstream: about.upstream,
+        path: about.path,
+    })
+}
+
+/// Of an answer's end.
+#[derive(Deserialize)]
+struct Repaired {
+    #[serde(default)]
+    repaired: Vec<String>,
 }

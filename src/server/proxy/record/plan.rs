@@ -44,6 +44,8 @@ pub(super) struct Placed {
     pub(super) entry: Entry,
     /// The digest by which the book has the entry.
     pub(super) asked: Digest,
+    /// The index of the first message from which on nothing is shared with an earlier request; all of a fork's are new.
+    pub(super) first: u64,
     /// The messages of the request, by their positions, in whose places others are recorded: the client has rewritten its past.
     pub(super) rewritten: Vec<usize>,
 }
@@ -97,7 +99,8 @@ impl<'a> Request<'a> {
         // Before the book: who finds the conversation there may stop the answer.
         self.exchanges.placed(self.exchange, name.id());
         self.book.write(&self.turns.asked, &entry, begins)?;
-        Ok(Placed { entry, asked: self.turns.asked, rewritten: plan.rewritten })
+        let first = if plan.leave_at.is_some() { 0 } else { next };
+        Ok(Placed { entry, asked: self.turns.asked, first, rewritten: plan.rewritten })
     }
 
     /// The conversation that is written to, its last seq, and the index of its next message. It begins here if the plan says so.

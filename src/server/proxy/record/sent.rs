@@ -1,0 +1,326 @@
+//! The request of an answer, byte for byte.
+//!
+//! An answer's message says what tells its request from what is stored besides: the request of the answer before it, the fields
+//! around the messages, and the messages that were stored since that answer. So the request of a long session costs some hundred bytes.
+//! What is told is sealed with a key that is made of all that it is told from: when one of these messages is redacted, nobody can read
+//! any more what the requests quote of it.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD_NO_PAD;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::around::{self, About};
+use super::book::{Book, hex};
+use super::delta;
+use super::meaning::{Digest, Key};
+use super::plan::{FIELD, Placed};
+use crate::error::Result;
+use crate::history::{MessageState, StoredMessage};
+use crate::log::reading::PageSize;
+use crate::model::{Body, Chunk, Name, Output, Part, PartBody};
+use crate::server::ledger::Room;
+
+/// The most bytes of the requests that are kept in memory.
+const RECENT: usize = 32 * 1024 * 1024;
+/// Messages, and bytes of them, of one read.
+const PAGE: PageSize = PageSize { limit: 256, bytes: 4 * 1024 * 1024, shows_hidden: true };
+/// How many times a request's length is held while it is told or read: it, those before it, and where its parts are found.
+const HELD: usize = 5;
+
+/// What an answer's message says of its request's bytes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Sent {
+    /// The answer before, by its index, from whose request it is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    since: Option<u64>,
+    /// The messages that it is told from: from `since` on, else from here on, up to `until`, but these.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    from: u64,
+    until: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    without: Vec<u64>,
+    /// The fields in which keys and personal ids are replaced, and the digest of the request with these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    replaced: Option<Replaced>,
+    bytes: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Replaced {
+    fields: Vec<String>,
+    digest: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with this type")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Sent {
+    /// The fields in which keys are replaced.
+    pub(super) fn replaced(&self) -> &[String] {
+        self.replaced.as_ref().map_or(&[], |replaced| &replaced.fields)
+    }
+
+    fn messages(&self) -> Range<u64> {
+        self.since.unwrap_or(self.from)..self.until
+    }
+}
+
+/// A request, and a secret that only who has all that it is told from can know.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    pub(super) bytes: Arc<Vec<u8>>,
+    secret: Digest,
+}
+
+/// The newest requests, by their exchanges: the next one is told from one of them. What is not there is read from the store.
+#[derive(Debug, Default)]
+pub(crate) struct Recent(Mutex<VecDeque<(Uuid, Known)>>);
+
+impl Recent {
+    fn find(&self, exchange: Uuid) -> Option<Known> {
+        let recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.iter().rev().find(|(known, _)| *known == exchange).map(|(_, known)| known.clone())
+    }
+
+    fn keep(&self, exchange: Uuid, known: Known) {
+        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.push_back((exchange, known));
+        let mut bytes: usize = recent.iter().map(|(_, known)| known.bytes.len()).sum();
+        while bytes > RECENT {
+            bytes -= recent.pop_front().map_or(bytes, |(_, known)| known.bytes.len());
+        }
+    }
+}
+
+/// A conversation in which requests are told and read.
+pub(super) struct Requests<'a> {
+    pub(super) book: &'a Book<'a>,
+    pub(super) name: Name,
+    /// What this takes of the memory that requests may hold.
+    pub(super) room: &'a Room,
+    /// Nothing that was redacted is shown from there.
+    pub(super) recent: Option<&'a Recent>,
+}
+
+impl Requests<'_> {
+    /// Tells the request of a call that was placed. `None` if that cannot be done: a message that it would be told from was redacted, or
+    /// there is no room.
+    pub(super) fn tell(
+        &self,
+        text: &str,
+        fields: &[(String, &RawValue)],
+        about: &About,
+        before: Option<(u64, &About)>,
+        placed: &Placed,
+    ) -> Result<Option<Sent>> {
+        let entry = &placed.entry;
+        let known = match before {
+            Some((_, before)) if before.sent.is_some() => match self.read(before)? {
+                None => return Ok(None),
+                known => known,
+            },
+            _ => None,
+        };
+        let since = known.as_ref().and(before).map(|(index, _)| index);
+        let until = entry.kept.iter().map(|index| index.saturating_add(1)).fold(entry.from, u64::max);
+        let from = if since.is_none() { placed.first } else { 0 };
+        let mut sent = Sent { since, from, until, without: Vec::new(), replaced: None, bytes: String::new() };
+        let messages = self.messages(sent.messages())?;
+        // The client sends again what was redacted here.
+        if !are_whole(&messages, &sent.messages()) {
+            return Ok(None);
+        }
+        let is_open = |stored: &&StoredMessage| stored.state == MessageState::Streaming;
+        sent.without = messages.iter().filter(is_open).map(|stored| stored.index).collect();
+        let (bytes, replaced) = cleaned(&self.book.key, text, fields);
+        let Some((dictionary, secret)) = self.source(about, &sent, &messages, known.as_ref(), bytes.len()) else {
+            return Ok(None);
+        };
+        if !replaced.is_empty() {
+            let digest = hex::encode(&self.book.key.digest([bytes.as_slice()]));
+            sent.replaced = Some(Replaced { fields: replaced, digest });
+        }
+        let told = sealed(&self.book.key, &secret, about.exchange, delta::encode(&dictionary, &bytes));
+        sent.bytes = BASE64_STANDARD_NO_PAD.encode(told);
+        if let Some(recent) = self.recent {
+            recent.keep(about.exchange, Known { bytes: Arc::new(bytes), secret });
+        }
+        Ok(Some(sent))
+    }
+
+    /// The request of an answer. `None` if it cannot be given any more.
+    pub(super) fn read(&self, about: &About) -> Result<Option<Known>> {
+        let mut chain = vec![about.clone()];
+        let mut known = None;
+        while let Some(last) = chain.last() {
+            known = self.recent.and_then(|recent| recent.find(last.exchange));
+            if known.is_some() {
+                chain.pop();
+                break;
+            }
+            let Some(sent) = &last.sent else { return Ok(None) };
+            let Some(since) = sent.since else { break };
+            // Each is told from an earlier one.
+            if chain
+                .iter()
+                .rev()
+                .nth(1)
+                .and_then(|after| after.sent.as_ref()?.since)
+                .is_some_and(|after| after <= since)
+            {
+                return Ok(None);
+            }
+            let before = self.book.message(&self.name, since)?;
+            let Some(before) = before.and_then(|stored| About::of(&stored)) else { return Ok(None) };
+            chain.push(before);
+        }
+        while let Some(about) = chain.pop() {
+            known = self.next(&about, known.as_ref())?;
+            if known.is_none() {
+                return Ok(None);
+            }
+        }
+        Ok(known)
+    }
+
+    /// The request of an answer, told from the one before.
+    fn next(&self, about: &About, before: Option<&Known>) -> Result<Option<Known>> {
+        let Some(sent) = &about.sent else { return Ok(None) };
+        let messages = self.messages(sent.messages())?;
+        let length = usize::try_from(about.request_bytes).unwrap_or(usize::MAX);
+        let Some((dictionary, secret)) = self.source(about, sent, &messages, before, length) else { return Ok(None) };
+        let Ok(told) = BASE64_STANDARD_NO_PAD.decode(&sent.bytes) else { return Ok(None) };
+        let told = sealed(&self.book.key, &secret, about.exchange, told);
+        let bytes = delta::decode(&dictionary, &told, length.saturating_mul(2).saturating_add(1024 * 1024));
+        let digest = sent.replaced.as_ref().map_or(&about.request, |replaced| &replaced.digest);
+        let is_right = |bytes: &Vec<u8>| hex::encode(&self.book.key.digest([bytes.as_slice()])) == *digest;
+        Ok(bytes.filter(is_right).map(|bytes| Known { bytes: Arc::new(bytes), secret }))
+    }
+
+    /// What a request is told from, and its secret.
+    fn source(
+        &self,
+        about: &About,
+        sent: &Sent,
+        messages: &[StoredMessage],
+        before: Option<&Known>,
+        length: usize,
+    ) -> Option<(Vec<u8>, Digest)> {
+        let mut new = Vec::new();
+        about.fields.values().filter_map(around::Field::is).for_each(|is| new.extend_from_slice(is.as_bytes()));
+        let rewritten = about.rewritten.iter().flat_map(around::Rewritten::items);
+        rewritten.for_each(|item| new.extend_from_slice(item.as_bytes()));
+        let stored = messages.iter().filter(|stored| !sent.without.contains(&stored.index));
+        stored.flat_map(|stored| &stored.message.chunks).for_each(|chunk| words(chunk, &mut new));
+        let old = before.map_or(&[][..], |before| &before.bytes);
+        self.room.reach((old.len() + new.len() + length).saturating_mul(HELD)).ok()?;
+        let secret = self.book.key.digest([before.map_or(&[][..], |before| &before.secret), &new]);
+        Some(([old, &new].concat(), secret))
+    }
+
+    fn messages(&self, range: Range<u64>) -> Result<Vec<StoredMessage>> {
+        let (mut messages, mut next) = (Vec::new(), Some(range.start));
+        while let Some(from) = next.filter(|from| *from < range.end) {
+            let (page, after) = self.book.store.page(&self.name, from, PAGE)?;
+            messages.extend(page);
+            next = after;
+        }
+        messages.retain(|stored| range.contains(&stored.index));
+        Ok(messages)
+    }
+}
+
+/// Whether none of them was redacted, as far as can be told.
+fn are_whole(messages: &[StoredMessage], range: &Range<u64>) -> bool {
+    let has_all = |stored: &StoredMessage| {
+        !stored.chunk_indexes.is_empty() && (0..).zip(&stored.chunk_indexes).all(|(at, index)| at == *index)
+    };
+    messages.iter().map(|stored| stored.index).eq(range.clone()) && messages.iter().all(has_all)
+}
+
+/// A request in which keys and personal ids are replaced, and the fields that had some.
+fn cleaned(key: &Key, text: &str, fields: &[(String, &RawValue)]) -> (Vec<u8>, Vec<String>) {
+    let (mut bytes, mut replaced, mut at) = (Vec::with_capacity(text.len()), Vec::new(), 0);
+    for (name, raw) in fields {
+        let clean = around::without_secrets(key, name, raw);
+        let clean = clean.as_deref().map_or("null", RawValue::get);
+        if clean == raw.get() {
+            continue;
+        }
+        // A field is a part of the text.
+        let place = raw.get().as_ptr().addr().saturating_sub(text.as_ptr().addr());
+        bytes.extend_from_slice(text.as_bytes().get(at..place).unwrap_or_default());
+        bytes.extend_from_slice(clean.as_bytes());
+        at = place + raw.get().len();
+        replaced.push(name.clone());
+    }
+    bytes.extend_from_slice(text.as_bytes().get(at..).unwrap_or_default());
+    (bytes, replaced)
+}
+
+/// Seals bytes, or opens what was sealed.
+fn sealed(key: &Key, secret: &Digest, exchange: Uuid, mut bytes: Vec<u8>) -> Vec<u8> {
+    for (number, block) in bytes.chunks_mut(size_of::<Digest>()).enumerate() {
+        let mask = key.digest([b"sealed", secret.as_slice(), exchange.as_bytes(), &(number as u64).to_be_bytes()]);
+        block.iter_mut().zip(mask).for_each(|(byte, mask)| *byte ^= mask);
+    }
+    bytes
+}
+
+/// What of a chunk stands in a request. It may not change: what was told would not be read again.
+fn words(chunk: &Chunk, to: &mut Vec<u8>) {
+    let mut say = |text: &str| to.extend_from_slice(serde_json::to_string(text).unwrap_or_default().as_bytes());
+    match &chunk.body {
+        Body::Text { text, .. } | Body::Refusal { text } => say(text),
+        Body::Thinking { text, signature, redacted } => {
+            say(text);
+            [signature, redacted].into_iter().flatten().for_each(|text| say(text));
+        }
+        Body::ToolCall { id, name, arguments, signature, .. } => {
+            [id, name, arguments].into_iter().chain(signature).for_each(|text| say(text));
+            to.extend_from_slice(arguments.as_bytes());
+        }
+        Body::ToolResult { tool_call_id, output, .. } => {
+            say(tool_call_id);
+            match output {
+                Output::Text(text) => say(text),
+                Output::Parts(parts) => parts.iter().for_each(|part| part_words(part, &mut say)),
+            }
+        }
+        Body::Image(image) => say(&image.url),
+        Body::Audio(audio) => [&audio.url, &audio.data].into_iter().flatten().for_each(|text| say(text)),
+        Body::File(file) => [&file.name, &file.url, &file.data].into_iter().flatten().for_each(|text| say(text)),
+        Body::Opaque { json, .. } => to.extend_from_slice(json.as_str().as_bytes()),
+        Body::Error { .. } | Body::Unknown { .. } => {}
+    }
+    if let Some(native) = &chunk.native {
+        to.extend_from_slice(native.json.as_str().as_bytes());
+    }
+}
+
+fn part_words(part: &Part, say: &mut impl FnMut(&str)) {
+    match &part.body {
+        PartBody::Text { text } => say(text),
+        PartBody::Image(image) => say(&image.url),
+        PartBody::Audio(audio) => [&audio.url, &audio.data].into_iter().flatten().for_each(|text| say(text)),
+        PartBody::File(file) => [&file.name, &file.url, &file.data].into_iter().flatten().for_each(|text| say(text)),
+        PartBody::Json { json } => say(json.as_str()),
+        PartBody::Unknown { .. } => {}
+    }
+}
+
+impl About {
+    /// What an answer's message says of its request.
+    pub(super) fn of(stored: &StoredMessage) -> Option<Self> {
+        let about = stored.message.metadata.extra.get(FIELD)?;
+        serde_json::from_str(about.as_str()).ok()
+    }
+}
