@@ -43,6 +43,9 @@ pub(super) struct List {
     /// Only conversations with this tag; given twice, with both
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
+    /// Also sub-agents, titles and compactions that the proxy recorded; as JSON, and with --tag, they are there in any case
+    #[arg(long)]
+    all: bool,
     #[command(flatten)]
     starter: Starter,
 }
@@ -59,11 +62,30 @@ pub(super) fn list(args: List, location: &Location, output: &mut Output) -> Outc
     let link = args.starter.link(location).map(|link| link.to_string());
     (query.after, query.title, query.tags) = (args.after, args.title, link.into_iter().chain(args.tag).collect());
     if output.is_text() {
-        let ListPage { items, unreadable, next, .. } = store.list(&query)?;
+        let shows_all = args.all || !query.tags.is_empty();
+        let (mut items, mut unreadable, mut left_out) = (Vec::new(), Vec::new(), 0);
+        let next = loop {
+            let page = store.list(&query)?;
+            unreadable.extend(page.unreadable);
+            let found = page.items.len();
+            let before = items.len();
+            items.extend(page.items.into_iter().filter(|item| shows_all || !item.is_beside()));
+            left_out += before + found - items.len();
+            match page.next {
+                Some(next) if items.len() < limit => {
+                    query.after = Some(next);
+                    query.limit = limit - items.len();
+                }
+                next => break next,
+            }
+        };
         output.begin_pages();
         output.text(&page(&items))?;
         output.end_pages()?;
         warn_of(&unreadable);
+        if left_out > 0 {
+            output::note(&format!("{left_out} beside these are left out: --all shows them"));
+        }
         if let Some(next) = next {
             output::note(&format!("there are more: --after {next}, or --limit"));
         }

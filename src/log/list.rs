@@ -111,6 +111,12 @@ impl ListItem {
     pub fn started_by(&self) -> Option<StartedBy> {
         StartedBy::of(&self.tags)
     }
+
+    /// Whether the proxy recorded it beside a conversation: a sub-agent's, a title, a compaction.
+    #[must_use]
+    pub fn is_beside(&self) -> bool {
+        self.tags.iter().any(|tag| matches!(&**tag, "kind:agent" | "kind:side" | "kind:compaction"))
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]

@@ -61,6 +61,18 @@ pub(crate) enum Kind {
     Exchange,
     /// One that is ingested.
     Ingest,
+    /// That of a response, which this server asked a model for.
+    Response,
+}
+
+/// The answers that were stopped.
+#[derive(Debug, Default)]
+pub(crate) struct StoppedHere {
+    pub(crate) exchanges: Vec<Uuid>,
+    pub(crate) ingests: usize,
+    pub(crate) responses: usize,
+    /// Their messages, by their indexes.
+    pub(crate) messages: Vec<u64>,
 }
 
 /// One of them, until it is dropped.
@@ -98,20 +110,21 @@ impl Exchanges {
         }
     }
 
-    /// Stops the answers that are being written to a conversation: the exchanges, how many are ingested, and all their messages.
-    pub(crate) fn stop(&self, owner: &str, conversation: ConversationId) -> (Vec<Uuid>, usize, Vec<u64>) {
+    /// Stops the answers that are being written to a conversation.
+    pub(crate) fn stop(&self, owner: &str, conversation: ConversationId) -> StoppedHere {
         let running = self.lock();
         let is_meant = |running: &Running| running.owner == owner && running.conversation == Some(conversation);
-        let (mut exchanges, mut ingests, mut messages) = (Vec::new(), 0, Vec::new());
+        let mut stopped = StoppedHere::default();
         for (id, one) in running.iter().filter(|(_, running)| is_meant(running)) {
             one.stop.send_replace(true);
-            messages.extend(&one.messages);
+            stopped.messages.extend(&one.messages);
             match one.kind {
-                Kind::Exchange => exchanges.push(*id),
-                Kind::Ingest => ingests += 1,
+                Kind::Exchange => stopped.exchanges.push(*id),
+                Kind::Ingest => stopped.ingests += 1,
+                Kind::Response => stopped.responses += 1,
             }
         }
-        (exchanges, ingests, messages)
+        stopped
     }
 
     /// Returns once one is recorded.

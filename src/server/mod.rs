@@ -73,7 +73,8 @@ use serve::Face;
 use upstream::Upstreams;
 
 pub use config::{
-    Auth, Bounds, Config, Log, LogFormat, Model, OnDisconnect, OpenAi, Pages, Policy, Record, Repair, Serving, Upstream,
+    Auth, Bounds, Config, Log, LogFormat, Model, OnDisconnect, OpenAi, Pages, Policy, Record, Repair, Serving,
+    Upstream, WithoutSession,
 };
 pub use keys::{Key, KeyFile, Scope};
 pub use lines::LogLines;

@@ -12,6 +12,7 @@ use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::app::App;
+use super::exchanges::StoppedHere;
 use super::keys::RESERVED;
 use super::refusal::Refusal;
 use crate::error::{Error, Result};
@@ -29,6 +30,8 @@ pub(crate) struct Stopped {
     pub(crate) exchanges: Vec<Uuid>,
     /// How many answers were being ingested here.
     pub(crate) ingests: usize,
+    /// How many responses this server had asked models for.
+    pub(crate) responses: usize,
     /// The messages that are written elsewhere, by their indexes.
     pub(crate) elsewhere: Vec<u64>,
 }
@@ -46,14 +49,14 @@ fn stops() -> Name {
 /// Stops the answers that are being written to an owner's conversation.
 pub(crate) fn stop(app: &App, store: &Store, owner: &str, name: &Name) -> Result<Stopped> {
     let Some(view) = store.log().view(name)? else { return Err(Error::no_conversation(name)) };
-    let (exchanges, ingests, written) = app.exchanges.stop(owner, view.id);
+    let StoppedHere { exchanges, ingests, responses, messages: written } = app.exchanges.stop(owner, view.id);
     let elsewhere: Vec<u64> = view.live.iter().copied().filter(|message| !written.contains(message)).collect();
     if !elsewhere.is_empty() {
         let stop = Stop { owner: owner.to_owned(), conversation: view.id };
         let line = serde_json::to_string(&stop).map_err(|error| Error::InvalidInput(error.to_string()))?;
         app.store.append(stops(), &[Message::new(Role::System, [Chunk::text(line)])])?;
     }
-    Ok(Stopped { exchanges, ingests, elsewhere })
+    Ok(Stopped { exchanges, ingests, responses, elsewhere })
 }
 
 /// Stops what other servers ask for, until the server ends.

@@ -845,3 +845,33 @@ fn the_page_of_an_answer_leads_to_its_request() {
     assert!(page.contains("Byte for byte") && page.contains("messages") && !page.contains("<script>alert"), "{page}");
     assert_eq!(Visitor::of(&recorder.clients[1]).get(&path).status, 404);
 }
+
+#[test]
+fn what_is_beside_a_conversation_does_not_hide_it() {
+    let (_server, clients) = Running::with_keys(&[("ada", "read,append"), ("bob", "read,append")]);
+    let make = |title: &str, tags: &[&str]| {
+        clients[0].post("/api/v1/conversations", &json!({ "title": title, "tags": tags })).of(200)["conversation"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let main = make("The build", &["session:s1", "kind:main"]);
+    make("Of another session", &["session:s2", "kind:main"]);
+    // More than a page of them, and newer.
+    for number in 0..60 {
+        make(&format!("agent {number}"), &["session:s1", "kind:agent", "branch:a1"]);
+    }
+    make("a title", &["session:s1", "kind:side"]);
+    let visitor = Visitor::of(&clients[0]);
+    let list = visitor.page("/pages");
+    assert!(list.contains("The build") && list.contains("Of another session"), "{list}");
+    assert!(!list.contains("agent 5") && !list.contains("a title") && list.contains("href=\"/pages?all=1\""), "{list}");
+    let all = visitor.page("/pages?all=1");
+    assert!(all.contains("agent 59") && all.contains("a title") && all.contains("href=\"/pages?\""), "{all}");
+    assert!(visitor.page("/pages?tag=kind%3Aside").contains("a title"));
+    let page = visitor.page(&format!("/pages/conversations/{main}"));
+    assert!(page.contains("href=\"/pages?tag=session%3As1\"") && page.contains("agent, a1"), "{page}");
+    assert!(!page.contains("Of another session"));
+    // Nothing says so where there is nothing of the kind.
+    assert!(!Visitor::of(&clients[1]).page("/pages").contains("all=1"));
+}

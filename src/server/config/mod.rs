@@ -17,7 +17,7 @@ use crate::log::limits::{check_key, check_tags};
 use crate::model::Name;
 use crate::store::Retention;
 pub use model::Model;
-pub use upstream::{OnDisconnect, Record, Repair, Upstream};
+pub use upstream::{OnDisconnect, Record, Repair, Upstream, WithoutSession};
 use wrong::{YEAR, invalid};
 
 /// The settings of a server. Every field has a default; an unknown name is an error.

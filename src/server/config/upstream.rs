@@ -27,6 +27,9 @@ pub struct Upstream {
     pub key_env: Option<String>,
     /// Whether calls of models are recorded: `yes`; `no`; `required`, a call is refused whose request cannot be stored.
     pub record: Record,
+    /// What is done with calls whose client names no session: `match`, they go on with a conversation that they are seen to continue;
+    /// `new`, each begins a conversation; `none`, they are not recorded.
+    pub without_session: WithoutSession,
     /// Whether histories that the upstream refuses are repaired: `never`; `refused`, if it answers 400 and a rule is broken, the
     /// repaired request is sent once; `always`, a request that breaks a rule is repaired before it is sent.
     pub repair: Repair,
@@ -56,6 +59,20 @@ pub enum Record {
     No,
     /// They are: what the user says is durable before it goes on.
     Required,
+}
+
+/// What is done with calls whose client names no session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum WithoutSession {
+    /// They go on with a conversation that they are seen to continue.
+    #[default]
+    Match,
+    /// Each begins a conversation.
+    New,
+    /// They are not recorded.
+    None,
 }
 
 /// Whether histories are repaired on their way.
@@ -93,6 +110,7 @@ impl Default for Upstream {
             default: false,
             key_env: None,
             record: Record::default(),
+            without_session: WithoutSession::default(),
             repair: Repair::default(),
             on_disconnect: OnDisconnect::default(),
             drain_seconds: 600,

@@ -44,6 +44,8 @@ pub(super) struct Stopped {
     stopped: Vec<String>,
     /// How many answers were ingested, and were stopped.
     ingests: usize,
+    /// How many responses of models at upstreams were stopped.
+    responses: usize,
     /// The messages that are written elsewhere, by their indexes: other servers of the store were asked to stop them.
     elsewhere: Vec<u64>,
 }
@@ -52,5 +54,6 @@ pub(super) fn stop(call: &Call, _: &[u8]) -> Outcome {
     let conversation = call.store().describe(parameters::name(call))?.id;
     let stopped = stops::stop(&call.app, call.store(), &call.caller.owner, &call.own(conversation))?;
     let exchanges = stopped.exchanges.iter().map(Uuid::to_string).collect();
-    ok(&Stopped { conversation, stopped: exchanges, ingests: stopped.ingests, elsewhere: stopped.elsewhere })
+    let crate::server::stops::Stopped { ingests, responses, elsewhere, .. } = stopped;
+    ok(&Stopped { conversation, stopped: exchanges, ingests, responses, elsewhere })
 }

@@ -40,7 +40,7 @@ const ENTRIES: &str = r#"{"entries":[{"seq":1,"kind":"chunk","message_index":0,"
 const ANSWER: &str =
     r#""data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n""#;
 const STOPPED: &str =
-    r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","stopped":[],"ingests":1,"elsewhere":[]}"#;
+    r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","stopped":[],"ingests":1,"responses":0,"elsewhere":[]}"#;
 const EXCHANGE: &str = r#"{"exchange":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","state":"complete","how":"continued","conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5c","message":3,"status":200}"#;
 const USAGE: &str = r#"{"rows":[{"day":"2026-11-25","model":"m-1","answers":2,"input":1200,"cached":1000,"cache_written":0,"output":80,"reasoning":0}]}"#;
 const REQUEST: &str = r#"{"messages":[{"role":"user","content":"hello"}]}"#;

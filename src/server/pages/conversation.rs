@@ -46,7 +46,44 @@ pub(super) struct Heading {
     /// What started it, and what it started.
     pub(super) starter: Option<Started>,
     pub(super) started: Vec<Started>,
+    /// The others of its session, newest first, and the list of all of them.
+    pub(super) session: Option<Session>,
     pub(super) metadata: Option<String>,
+}
+
+/// What belongs to one session of a client.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) address: String,
+    pub(super) others: Vec<Other>,
+}
+
+/// A conversation of a session: what it is there.
+#[derive(Debug)]
+pub(super) struct Other {
+    pub(super) address: String,
+    pub(super) title: String,
+    pub(super) what: String,
+}
+
+impl Session {
+    fn of(call: &Call, item: &ListItem) -> Result<Option<Self>, Refusal> {
+        let Some(tag) = item.tags.iter().find(|tag| tag.starts_with("session:")) else { return Ok(None) };
+        let query = ListQuery::new().with_owner(&*call.caller.owner).with_tag(tag.as_str());
+        let items = call.store().list(&query.with_limit(STARTED))?.items;
+        let other = |other: &ListItem| {
+            let named = |prefix: &str| other.tags.iter().find_map(|tag| tag.strip_prefix(prefix));
+            let what = [named("kind:"), named("branch:"), other.parent.is_some().then_some("fork")];
+            Other {
+                address: format!("/pages/conversations/{}", other.id),
+                title: titled(other),
+                what: what.into_iter().flatten().collect::<Vec<_>>().join(", "),
+            }
+        };
+        let others = items.iter().filter(|other| other.id != item.id).map(other).collect();
+        let query = form_urlencoded::Serializer::new(String::new()).append_pair("tag", tag).finish();
+        Ok(Some(Self { address: format!("/pages?{query}"), others }))
+    }
 }
 
 #[derive(Debug)]
@@ -112,6 +149,7 @@ impl Heading {
         };
         let starter = item.started_by().map(|link| Started::by(call, &link)).transpose()?;
         Ok(Self {
+            session: Session::of(call, &item)?,
             starter,
             started: Started::all(call, item.id)?,
             title: titled(&item),

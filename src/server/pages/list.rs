@@ -10,6 +10,8 @@ use crate::server::refusal::Refusal;
 
 /// Conversations of a page, and hits of a search.
 const PAGE: usize = 50;
+/// The most conversations that are looked at for a page of those that are not beside another one.
+const LOOKED_AT: usize = 1_000;
 
 #[derive(Template)]
 #[template(config = "src/server/pages/askama.toml", path = "list.html")]
@@ -24,6 +26,10 @@ struct List<'a> {
     unreadable: usize,
     problem: Option<String>,
     is_first: bool,
+    /// Whether those beside others are shown.
+    shows_all: bool,
+    /// The addresses of the list with them, and without them; absent where it makes no difference.
+    switch: Option<String>,
     /// The address of the next page.
     next: Option<String>,
 }
@@ -48,7 +54,7 @@ struct Found {
 }
 
 pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
-    call.query.check(&["q", "tag", "after"])?;
+    call.query.check(&["q", "tag", "after", "all"])?;
     let words = call.query.get("q").unwrap_or_default().trim();
     let tags: Vec<&str> = call.query.all("tag").into_iter().filter(|tag| !tag.is_empty()).collect();
     let mut list = List {
@@ -60,6 +66,9 @@ pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
         hits: None,
         unreadable: 0,
         problem: None,
+        // Who asks for a tag wants all that have it.
+        shows_all: call.query.get("all").is_some() || call.query.get("tag").is_some_and(|tag| !tag.is_empty()),
+        switch: None,
         is_first: call.query.get("after").is_none(),
         next: None,
     };
@@ -78,10 +87,30 @@ pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
     query.after = call.query.parse("after", "cursor")?;
     query.title = Some(words).filter(|words| !words.is_empty()).map(str::to_owned);
     query.tags = list.tags.iter().map(|tag| (*tag).to_owned()).collect();
-    let listed = call.store().list(&query)?;
-    list.unreadable = listed.unreadable.len();
-    list.rows = listed.items.into_iter().map(Row::of).collect();
-    list.next = listed.next.map(|next| address(words, &list.tags, &next.to_string()));
+    let (mut looked_at, mut beside) = (0, 0);
+    let next = loop {
+        let listed = call.store().list(&query)?;
+        looked_at += listed.items.len();
+        list.unreadable += listed.unreadable.len();
+        for item in listed.items {
+            if item.is_beside() {
+                beside += 1;
+                if !list.shows_all {
+                    continue;
+                }
+            }
+            list.rows.push(Row::of(item));
+        }
+        match listed.next {
+            Some(next) if list.rows.len() < PAGE && looked_at < LOOKED_AT => query.after = Some(next),
+            next => break next,
+        }
+    };
+    let all = list.shows_all && list.tags.is_empty();
+    list.next = next.map(|next| address(words, &list.tags, &next.to_string(), all));
+    if list.tags.is_empty() && (beside > 0 || all) {
+        list.switch = Some(address(words, &[], "", !all));
+    }
     page(200, &list)
 }
 
@@ -93,7 +122,7 @@ impl Row {
             title: title.or_else(|| item.key.clone()).unwrap_or_else(|| id.clone()),
             id,
             key: item.key,
-            tags: item.tags.into_iter().map(|tag| (address("", &[&tag], ""), tag)).collect(),
+            tags: item.tags.into_iter().map(|tag| (address("", &[&tag], "", false), tag)).collect(),
             messages: count(item.messages, "message"),
             hidden: item.hidden,
             is_fork: item.parent.is_some(),
@@ -103,9 +132,9 @@ impl Row {
 }
 
 /// The list with these filters.
-fn address(words: &str, tags: &[&str], after: &str) -> String {
+fn address(words: &str, tags: &[&str], after: &str, all: bool) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
-    for (name, value) in [("q", words), ("after", after)] {
+    for (name, value) in [("q", words), ("after", after), ("all", if all { "1" } else { "" })] {
         if !value.is_empty() {
             query.append_pair(name, value);
         }

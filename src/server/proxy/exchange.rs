@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use crate::provider::Target;
 use crate::server::app::Caller;
+use crate::server::config::WithoutSession;
 
 /// A call of a model, when its request is there.
 #[derive(Debug)]
@@ -22,6 +23,7 @@ pub(crate) struct Asked {
     /// The upstream's name in the settings.
     pub(crate) upstream: String,
     pub(crate) target: Target,
+    pub(crate) without_session: WithoutSession,
     /// The path at the upstream, as the client sent it.
     pub(crate) path: String,
     /// The query, without parameters that are keys.

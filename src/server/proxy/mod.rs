@@ -166,6 +166,7 @@ async fn begin(
         caller,
         upstream: upstream.set.name.clone(),
         target,
+        without_session: upstream.set.without_session,
         path: path.to_owned(),
         query: asked.uri.query().map(headers::harmless_query),
         headers: said,

@@ -29,9 +29,11 @@ use crate::provider::{PromptOptions, provider_of, render, tokens_of};
 use crate::record;
 use crate::server::app::{Call, Outcome, Streaming, ok};
 use crate::server::body::{self, Bounds};
+use crate::server::exchanges::Kind;
 use crate::server::keys::hex;
 use crate::server::openai::{Given, given};
 use crate::server::refusal::Refusal;
+use crate::server::stops;
 use crate::store::Store;
 
 /// Whether hosted tools that an upstream has not are left out, in place of a refusal: `drop`.
@@ -142,7 +144,7 @@ pub(super) async fn start(call: &Call, reach: &Reach, bytes: Arc<body::Held>) ->
     let waiting = unkept.clone().map(Waiting);
     let request = at.request(call, body)?;
     let exchange = Uuid::now_v7();
-    let (registered, mut stopped) = app.exchanges.begin(exchange, &call.caller.owner);
+    let (registered, mut stopped) = app.exchanges.begin(exchange, &call.caller.owner, Kind::Response);
     app.exchanges.placed(exchange, home.name.id());
     let provider = provider_of(at.target);
     let (report, in_background) = (about.report.len(), asked.in_background);
@@ -183,6 +185,7 @@ pub(super) async fn start(call: &Call, reach: &Reach, bytes: Arc<body::Held>) ->
                 return;
             }
         };
+        running.app.exchanges.writes(exchange, id.message);
         let _ = begun.send(Ok((id, Some(writer.first_seq()))));
         match sent {
             Sent::Not(request) => running.ask(request, writer, id).await,
@@ -350,7 +353,9 @@ pub(super) fn cancel(call: Call, _: Body) -> Streaming {
         let reach = reach(&call);
         let found = found(&call, &reach, named(&call)?).await?;
         if found.stored.state == MessageState::Streaming {
-            call.app.exchanges.stop(&call.caller.owner, found.id.conversation);
+            let (stopping, name) = (call.clone(), found.home.name.clone());
+            let stop = move || Ok(stops::stop(&stopping.app, stopping.store(), &stopping.caller.owner, &name)?);
+            call.app.pool.run(stop).await?;
         }
         let following = follow(&call, found, None).await?;
         ok(&following.whole().await?)

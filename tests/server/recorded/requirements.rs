@@ -557,3 +557,31 @@ fn each_point_of_what_makes_a_conversation_holds() {
     let points: std::collections::BTreeSet<u32> = ROWS.iter().map(|(point, ..)| *point).collect();
     assert!(points.into_iter().eq(1..=17));
 }
+
+/// What is done with calls whose client names no session.
+#[test]
+fn settings_say_what_is_done_without_a_session() {
+    for (setting, drawn) in [("match", ["new", "continued"]), ("new", ["new", "new"]), ("none", ["", ""])] {
+        let recorder = Recorder::with("memory:", &format!("without_session = \"{setting}\"\n"), &[]);
+        let wire = Wire::Chat;
+        let first = vec![user("hi")];
+        let answer = "A long answer of a model, that nobody else has given by chance, word by word.";
+        let second = vec![user("hi"), model(answer), user("on")];
+        let ask = |list: &[Value], headers: &[(&str, &str)]| {
+            let reply = Reply::json(&wire.whole(&[model(answer)], list.len()));
+            let body = json!({ "model": "m", "messages": list });
+            recorder.settled(&recorder.ask(CHAT, headers, &body, reply).exchange)
+        };
+        let got = [ask(&first, &[]), ask(&second, &[])];
+        assert_eq!(
+            got.clone().map(|settled| settled["how"].as_str().unwrap_or_default().to_owned()),
+            drawn,
+            "{setting}"
+        );
+        let state = if setting == "none" { "no_session" } else { "complete" };
+        assert!(got.iter().all(|settled| settled["state"] == state), "{setting}: {got:?}");
+        // Who names a session has it.
+        let named = [ask(&first, &[("x-session-id", "s")]), ask(&second, &[("x-session-id", "s")])];
+        assert_eq!((&named[0]["how"], &named[1]["how"]), (&json!("new"), &json!("continued")), "{setting}");
+    }
+}

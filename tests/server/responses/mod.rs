@@ -521,4 +521,10 @@ fn another_server_of_the_store_follows() {
     first.answers(says(Wire::Chat, "four"));
     let next = create(second.client(), json!("more"), json!({ "previous_response_id": id }));
     assert_eq!(text(&first.client().get(&path(&next)).ok()), "four");
+    // Either of them ends what the other one is writing.
+    first.answers(Reply::cut_after(&events, half).wait(9));
+    let endless = create(first.client(), json!("go"), json!({ "background": true }));
+    let cancelled = second.client().post(&format!("{}/cancel", path(&endless)), &json!({})).ok();
+    assert_eq!(cancelled["status"], "cancelled");
+    assert_eq!(first.client().get(&path(&endless)).ok(), cancelled);
 }

@@ -126,6 +126,8 @@ pub(crate) enum State {
     TooLarge,
     /// The request or the answer could not be read.
     Unreadable,
+    /// The client named no session, and the settings want no such calls.
+    NoSession,
     /// The store failed.
     StoreFailed,
 }
@@ -141,6 +143,7 @@ impl State {
             Self::TooFast => "too_fast",
             Self::TooLarge => "too_large",
             Self::Unreadable => "unreadable",
+            Self::NoSession => "no_session",
             Self::StoreFailed => "store_failed",
         }
     }

@@ -21,6 +21,7 @@ use crate::model::{Body, Chunk, ConversationId, FinishReason, Json, Name, Role};
 use crate::provider::{Decoder, Event, Target, parse};
 use crate::server::app::App;
 use crate::server::body::values;
+use crate::server::config::WithoutSession;
 use crate::server::ledger::Room;
 use crate::server::lines::RECORDED;
 use crate::server::metered::metered;
@@ -170,6 +171,10 @@ impl Call {
         let request_value: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
         let wire = self.asked.target.wire().name;
         let scope = Scope::of(&book.key, &self.asked.upstream, wire, &self.asked.headers, &request_value);
+        let (is_named, without) = (scope.is_named(), self.asked.without_session);
+        if !is_named && without == WithoutSession::None {
+            return self.leave_out(&book, State::NoSession, None);
+        }
         // What comes from other fields than the list of messages surrounds them.
         let listed = parsed.messages.into_iter().zip(&parsed.places);
         let listed = listed.filter(|(message, place)| place.items.is_some() || message.role != Role::System);
@@ -187,6 +192,7 @@ impl Call {
             exchange: self.exchange(),
             skips,
             may_wait,
+            is_alone: !is_named && without == WithoutSession::New,
             exchanges: &app.exchanges,
             room: &self.room,
         };
@@ -416,7 +422,7 @@ impl Call {
         let status = self.head.as_ref().map(|head| head.status);
         let first = self.voices.first();
         let state = match (self.unrecorded, status) {
-            (Some(known @ (State::TooLarge | State::Cut)), _) => return Ok(known),
+            (Some(known @ (State::TooLarge | State::Cut | State::NoSession)), _) => return Ok(known),
             (Some(unrecorded), _) => unrecorded,
             (None, Some(status)) if !status.is_success() => State::Failed,
             (None, _) if is_behind => State::TooFast,

@@ -57,6 +57,9 @@ impl<'a> Request<'a> {
     }
 
     fn plan(&self) -> Result<Option<Plan<'a>>> {
+        if self.is_alone {
+            return Ok(Some(self.new_conversation()));
+        }
         match &self.scope.kept_elsewhere {
             Some(Elsewhere::Response(id)) => return self.after_response(id),
             Some(Elsewhere::Conversation) => return self.at_the_end().map(Some),

@@ -16,6 +16,8 @@ pub(super) struct Request<'a> {
     pub(super) skips: fn(Role, &Chunk) -> bool,
     /// Whether it may still wait for answers that are being stored.
     pub(super) may_wait: bool,
+    /// Whether it begins a conversation in any case.
+    pub(super) is_alone: bool,
     pub(super) exchanges: &'a Exchanges,
     /// What is held of the store counts there.
     pub(super) room: &'a Room,

@@ -77,6 +77,11 @@ pub(super) enum Elsewhere {
 }
 
 impl Scope {
+    /// Whether the client says what the request belongs to.
+    pub(super) const fn is_named(&self) -> bool {
+        self.session.is_some() || self.kept_elsewhere.is_some()
+    }
+
     pub(super) fn of(key: &Key, upstream: &str, wire: &str, headers: &HeaderMap, request: &Value) -> Self {
         let turn = headers.get("x-codex-turn-metadata").and_then(|value| value.to_str().ok());
         let turn: Value = turn.and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null);

@@ -24,6 +24,7 @@ use crate::error::Result;
 use crate::history::{MessageState, StoredMessage};
 use crate::log::reading::PageSize;
 use crate::model::{Body, Chunk, Name, Output, Part, PartBody};
+use crate::record::REDACTED;
 use crate::server::ledger::Room;
 
 /// The most bytes of the requests that are kept in memory.
@@ -240,10 +241,13 @@ impl Requests<'_> {
 
 /// Whether none of them was redacted, as far as can be told.
 fn are_whole(messages: &[StoredMessage], range: &Range<u64>) -> bool {
-    let has_all = |stored: &StoredMessage| {
-        !stored.chunk_indexes.is_empty() && (0..).zip(&stored.chunk_indexes).all(|(at, index)| at == *index)
+    let is_whole = |chunk: &Chunk| {
+        let mut said = Vec::new();
+        words(chunk, &mut said);
+        !String::from_utf8_lossy(&said).contains(&format!("\"{REDACTED}\""))
     };
-    messages.iter().map(|stored| stored.index).eq(range.clone()) && messages.iter().all(has_all)
+    let mut chunks = messages.iter().flat_map(|stored| &stored.message.chunks);
+    messages.iter().map(|stored| stored.index).eq(range.clone()) && chunks.all(is_whole)
 }
 
 /// A request in which keys and personal ids are replaced, and the fields that had some.
