@@ -174,6 +174,12 @@ impl Exchanges {
         id < self.first
     }
 
+    /// Whether other calls of an owner are being recorded.
+    pub(crate) fn has_others(&self, owner: &str, id: Uuid) -> bool {
+        let is_other = |(other, running): (&Uuid, &Running)| *other != id && running.owner == owner;
+        self.lock().iter().any(is_other)
+    }
+
     pub(crate) fn is_running(&self, owner: &str, id: Uuid) -> bool {
         self.lock().get(&id).is_some_and(|running| running.owner == owner)
     }

@@ -15,7 +15,7 @@ SENTENCE = "I see it."
 
 
 class Model:
-    """Serves Anthropic Messages, Chat Completions and Responses. `troubles` go to the next calls: a status, or the number of events before a cut."""
+    """Serves Anthropic Messages, Chat Completions, Responses and Gemini. `troubles` go to the next calls: a status, or the number of events before a cut."""
 
     def __init__(self):
         self.bodies = bodies = []
@@ -36,6 +36,8 @@ class Model:
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["content-length"]))
                 path = self.path.partition("?")[0]
+                # Gemini's methods follow the model.
+                path, method = (":" + path.rpartition(":")[2],) * 2 if ":" in path else (path, "")
                 if path.endswith("/count_tokens"):
                     return self.answer(200, b'{"input_tokens": 10}')
                 if path not in SPOKEN:
@@ -49,7 +51,7 @@ class Model:
                     error = {"type": "error", "error": {"type": kind, "message": "not now"}}
                     return self.answer(status, json.dumps(error).encode())
                 events = SPOKEN[path](request, len(bodies))
-                if not request.get("stream"):
+                if not request.get("stream") and not method.startswith(":stream"):
                     return self.answer(200, json.dumps(whole(events)).encode())
                 self.send_response(200)
                 self.send_header("content-type", "text/event-stream")
@@ -171,7 +173,20 @@ def chat(request, number):
     return [{**made, "choices": [{"index": 0, "delta": delta, "finish_reason": None if delta else "stop"}]} for delta in deltas]
 
 
-SPOKEN = {"/v1/messages": messages, "/v1/responses": responses, "/v1/chat/completions": chat}
+def gemini(request, number):
+    """A stream of Gemini."""
+    last = request["contents"][-1]["parts"]
+    commands = wanted("".join(part.get("text", "") for part in last))
+    parts = [{"functionCall": {"name": "shell", "args": {"command": command}}} for command in commands]
+    parts = parts or [{"text": half} for half in halves(f"{SENTENCE} ({number})")]
+    made = {"responseId": f"gem-{number}", "modelVersion": "m-1", "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 3, "totalTokenCount": 12}}
+    candidates = [{"index": 0, "content": {"role": "model", "parts": [part]}} for part in parts]
+    candidates[-1]["finishReason"] = "STOP"
+    return [{**made, "candidates": [candidate]} for candidate in candidates]
+
+
+SPOKEN = {"/v1/messages": messages, "/v1/responses": responses, "/v1/chat/completions": chat, ":generateContent": gemini,
+          ":streamGenerateContent": gemini}
 
 
 def halves(text):
@@ -180,6 +195,9 @@ def halves(text):
 
 def whole(events):
     """The answer without a stream."""
+    if "candidates" in events[0]:
+        parts = [part for event in events for part in event["candidates"][0]["content"]["parts"]]
+        return {**events[-1], "candidates": [{**events[-1]["candidates"][0], "content": {"role": "model", "parts": parts}}]}
     if "choices" in events[0]:
         text = "".join(event["choices"][0]["delta"].get("content", "") for event in events)
         choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}

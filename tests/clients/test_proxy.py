@@ -8,6 +8,7 @@ import time
 import urllib.request
 
 import anthropic
+import google.genai
 import openai
 import pytest
 from conftest import PROGRAM
@@ -91,6 +92,28 @@ def test_messages(proxied, streams):
     messages.append({"role": "user", "content": [{"type": "tool_result", "tool_use_id": call.id, "content": "Cargo.toml"}]})
     assert ask().content[0].text.startswith("I see it.")
     assert rows(address, 2) == [[("user", "text"), ("assistant", "tool_call"), ("user", "tool_result"), ("assistant", "text")]]
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_gemini(proxied, streams):
+    model, address = proxied
+    options = google.genai.types.HttpOptions(base_url=f"{address}/proxy/mine")
+    client = google.genai.Client(api_key="sk-1", http_options=options)
+    run = {"name": "shell", "parameters": {"type": "OBJECT", "properties": {"command": {"type": "STRING"}}}}
+    config = google.genai.types.GenerateContentConfig(tools=[{"function_declarations": [run]}])
+    chat = client.chats.create(model="m-1", config=config)
+
+    def ask(message):
+        if not streams:
+            return chat.send_message(message).candidates[0].content.parts
+        return [part for piece in chat.send_message_stream(message) for part in piece.candidates[0].content.parts]
+
+    assert ask("run: ls")[0].function_call.args == {"command": "ls"}
+    result = google.genai.types.Part.from_function_response(name="shell", response={"output": "Cargo.toml"})
+    assert "".join(part.text for part in ask(result)) == "I see it. (2)"
+    assert "".join(part.text for part in ask("and now?")) == "I see it. (3)"
+    assert rows(address, 3) == [[("user", "text"), ("assistant", "tool_call"), ("tool", "tool_result"), ("assistant", "text"),
+                                 ("user", "text"), ("assistant", "text")]]
 
 
 def test_an_error_of_the_model_is_the_clients(proxied):

@@ -16,6 +16,7 @@ pub(crate) struct Running {
     pub(crate) dir: TempDir,
     url: String,
     pub(crate) args: Vec<String>,
+    environment: Vec<(String, String)>,
     child: Child,
     pub(crate) client: Client,
     pub(crate) admin: Option<Client>,
@@ -53,21 +54,28 @@ impl Running {
         let dir = crate::common::tempdir().unwrap();
         let keys = dir.path().join("keys.json");
         let secrets: Vec<String> = owners.iter().map(|(owner, scopes)| create_key(&keys, owner, scopes)).collect();
-        let running = Self::start_in(dir, url, &[&["--keys", "DIR/keys.json"], args].concat());
+        let running = Self::start_in(dir, url, &[&["--keys", "DIR/keys.json"], args].concat(), &[]);
         let clients = secrets.iter().map(|secret| running.client.with_key(secret)).collect();
         (running, clients)
     }
 
     /// A server; `DIR` in its arguments is a directory of its own.
     pub(crate) fn start(url: &str, args: &[&str]) -> Self {
-        Self::start_in(crate::common::tempdir().unwrap(), url, args)
+        Self::start_in(crate::common::tempdir().unwrap(), url, args, &[])
     }
 
-    fn start_in(dir: TempDir, url: &str, args: &[&str]) -> Self {
+    /// As [`Running::start`], with these variables.
+    pub(crate) fn start_in_environment(url: &str, args: &[&str], environment: &[(&str, &str)]) -> Self {
+        Self::start_in(crate::common::tempdir().unwrap(), url, args, environment)
+    }
+
+    fn start_in(dir: TempDir, url: &str, args: &[&str], environment: &[(&str, &str)]) -> Self {
         let replace = |text: &str| text.replace("DIR", dir.path().to_str().unwrap());
         let (url, args) = (replace(url), args.iter().map(|arg| replace(arg)).collect::<Vec<_>>());
-        let (child, client, admin) = spawn(&dir, &url, &args);
-        Self { dir, url, args, child, client, admin }
+        let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let environment: Vec<_> = environment.collect();
+        let (child, client, admin) = spawn(&dir, &url, &args, &environment);
+        Self { dir, url, args, environment, child, client, admin }
     }
 
     /// Ends it as a power cut would end its process, and starts it again.
@@ -79,7 +87,7 @@ impl Running {
 
     pub(crate) fn restart(&mut self) {
         let key = self.client.key.clone();
-        (self.child, self.client, self.admin) = spawn(&self.dir, &self.url, &self.args);
+        (self.child, self.client, self.admin) = spawn(&self.dir, &self.url, &self.args, &self.environment);
         self.client.key = key;
     }
 
@@ -155,12 +163,18 @@ impl Drop for Running {
     }
 }
 
-fn spawn(dir: &TempDir, url: &str, args: &[String]) -> (Child, Client, Option<Client>) {
+fn spawn(
+    dir: &TempDir,
+    url: &str,
+    args: &[String],
+    environment: &[(String, String)],
+) -> (Child, Client, Option<Client>) {
     let log = File::options().create(true).append(true).open(dir.path().join("log")).unwrap();
     let mut command = convo(&["--store", url, "--json", "serve"]);
     if !args.iter().any(|arg| arg == "--listen") {
         command.args(["--listen", "127.0.0.1:0"]);
     }
+    command.envs(environment.iter().map(|(name, value)| (name, value)));
     let mut child = command.args(args).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();

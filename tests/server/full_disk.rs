@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use crate::common::http::{Answer, Client};
 use crate::common::running::Running;
+use crate::recorded::{Recorder, Reply};
 
 /// A small disk.
 struct Disk(TempDir);
@@ -113,4 +114,57 @@ fn a_full_disk_is_reported_and_read_and_written_again_once_there_is_room() {
     assert!(stored(&server.client) >= taken, "acknowledged and lost");
     assert_eq!(say(&server.client, 0).status, 200);
     assert_eq!(server.client.post("/api/v1/admin/verify", &json!({})).ok()["problems"], json!([]));
+}
+
+/// What cannot be stored passes all the same, and says so.
+#[test]
+fn traffic_goes_on_when_the_disk_is_full() {
+    let Some(disk) = Disk::mount(40) else {
+        assert!(std::env::var_os("CONVO_REQUIRE_MOUNT").is_none(), "a tmpfs cannot be mounted");
+        return crate::common::skipped("full disks of the proxy: a tmpfs cannot be mounted");
+    };
+    let url = format!("sled:{}?cache_mb=1", disk.0.path().join("db").display());
+    let more = "[[upstream]]\nname = \"gone\"\nurl = \"http://127.0.0.1:1\"\nrecord = \"required\"\n";
+    let mut recorder = Recorder::with(&url, more, &[]);
+    let body = json!({ "model": "m", "stream": true, "messages": [{ "role": "user", "content": "hi" }] }).to_string();
+    let piece = |at: usize| {
+        let delta = json!({ "content": format!("{at} ").repeat(20_000) });
+        format!("data: {}\n\n", json!({ "id": "c", "choices": [{ "index": 0, "delta": delta }] }))
+    };
+    let path = "/v1/chat/completions";
+    let begun = Reply::stream().then(&piece(0)).wait(1);
+    let reply = (1..300).fold(begun, |reply, at| reply.then(&piece(at))).then("data: [DONE]\n\n").end();
+    let mut open = recorder.begin(recorder.client(), path, &[("x-session-id", "s")], body.as_bytes(), reply);
+    open.until_length(piece(0).len());
+    recorder.placed(open.answer.header("x-convo-exchange").unwrap());
+    disk.fill();
+    recorder.go_on();
+    assert!(open.end(), "the answer passes whole");
+    let all: String = (0..300).map(piece).collect::<String>() + "data: [DONE]\n\n";
+    assert!(open.answer.body == all.as_bytes());
+    let failed = |recorder: &Recorder| {
+        let metrics = recorder.client().get("/metrics").text();
+        let line =
+            metrics.lines().find_map(|line| line.strip_prefix("convo_recordings_total{state=\"store_failed\"} "));
+        line.map_or(0, |count| count.parse::<u64>().unwrap())
+    };
+    let begun = std::time::Instant::now();
+    while failed(&recorder) == 0 {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{}", recorder.running.log());
+    }
+    // The next call passes, too; but not where it must be recorded.
+    let whole = json!({ "id": "c", "choices": [{ "index": 0, "finish_reason": "stop",
+        "message": { "role": "assistant", "content": "hello" } }] });
+    let mut open =
+        recorder.begin(recorder.client(), path, &[("x-session-id", "t")], body.as_bytes(), Reply::json(&whole));
+    assert!(open.end());
+    assert_eq!((open.answer.status, open.answer.body), (200, whole.to_string().into_bytes()));
+    let refused = recorder.client().send("POST", "/proxy/gone/v1/chat/completions", &[], body.as_bytes());
+    assert_eq!(refused.code(503), "busy");
+    // With room there is a record again.
+    disk.make_room();
+    recorder.kill_and_restart();
+    let list: serde_json::Value = serde_json::from_str(&body).unwrap();
+    let got = recorder.ask(path, &[("x-session-id", "u")], &list, Reply::json(&whole));
+    assert_eq!(recorder.settled(&got.exchange)["state"], "complete");
 }

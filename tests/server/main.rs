@@ -26,3 +26,4 @@ mod repaired;
 mod responses;
 mod retention;
 mod streams;
+mod upstreams;

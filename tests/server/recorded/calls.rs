@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::answers::{Wire, heard};
-use super::{Recorder, Reply, passed, said};
+use super::{Passed, Recorder, Reply, passed, said};
 use crate::common::http::{Open, read};
 use crate::common::uploads::Upload;
 
@@ -643,4 +643,114 @@ fn what_must_be_recorded_is_durable_before_it_is_sent() {
     let unread = recorder.client().send("POST", "/proxy/up/v1/messages", &[], b"no json");
     assert_eq!(unread.status, 503, "{}", unread.text());
     assert!(recorder.asked.lock().unwrap().recv_timeout(Duration::from_millis(1)).is_err(), "nothing was sent");
+}
+
+#[test]
+fn many_answers_at_one_time_are_each_what_they_are() {
+    const CALLS: usize = 512;
+    let (recorder, wire) = (Recorder::open(), Wire::Anthropic);
+    let said =
+        |number: usize| vec![json!({ "type": "text", "text": format!("This is the answer {number}. ").repeat(20) })];
+    let exchanges = std::thread::scope(|scope| {
+        let ask = |number: usize| {
+            let (recorder, said) = (&recorder, &said);
+            move || {
+                let events = wire.events(&said(number), number);
+                let mut open = begin(recorder, &number.to_string(), waiting(&events, 4, 1));
+                assert!(open.end(), "{number}");
+                let passed = passed(open, true);
+                assert_eq!(passed.body, events.concat().into_bytes(), "{number}");
+                passed.exchange
+            }
+        };
+        let mut calls = Vec::new();
+        for number in 0..CALLS {
+            calls.push(scope.spawn(ask(number)));
+            // No more connections begin at one time than a listener keeps waiting.
+            if number >= 64 {
+                recorder.asked();
+            }
+        }
+        // All of them wait in the middle of their answers.
+        (0..64).for_each(|_| drop(recorder.asked()));
+        recorder.go_on();
+        calls.into_iter().map(|call| call.join().unwrap()).collect::<Vec<_>>()
+    });
+    for (number, exchange) in exchanges.iter().enumerate() {
+        let settled = recorder.settled(exchange);
+        assert_eq!(settled["state"], "complete", "{number}: {settled}");
+        assert_eq!(stored(&recorder, &settled), heard(wire, &wire.events(&said(number), number)), "{number}");
+    }
+    assert_eq!(recorder.conversations().len(), CALLS);
+}
+
+/// What there is no room for is not stored; the client has all of it.
+#[test]
+fn an_answer_that_comes_faster_than_it_is_stored_passes_whole() {
+    const HELD: usize = 4 * 1024 * 1024;
+    let limits = format!("[limits]\nheld_bytes = {HELD}\nbody_bytes = {HELD}\n");
+    let recorder = Recorder::with("memory:", &limits, &[]);
+    let wire = Wire::Anthropic;
+    let events = wire.events(&[json!({ "type": "text", "text": "long ".repeat(1_600_000) })], 1);
+    let mut open = begin(&recorder, "s", waiting(&events, 3, 1));
+    open.until_length(events[..3].concat().len());
+    recorder.placed(open.answer.header("x-convo-exchange").unwrap());
+    // Another request holds nearly all that requests may hold: twice what has come of it.
+    let body = vec![b' '; (HELD - 48 * 1024) / 2];
+    let length = (HELD).to_string();
+    let path = "/api/v1/conversations/other/messages";
+    let mut upload = recorder.client().connect().unwrap();
+    upload.write_all(recorder.client().head("POST", path, &[("content-length", &length)]).as_bytes()).unwrap();
+    upload.write_all(&body).unwrap();
+    let held = || {
+        let metrics = recorder.client().get("/metrics").text();
+        let line = metrics.lines().find_map(|line| line.strip_prefix("convo_held_bytes "));
+        line.unwrap().parse::<usize>().unwrap()
+    };
+    let begun = std::time::Instant::now();
+    while held() < HELD - 64 * 1024 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{} bytes are held", held());
+    }
+    recorder.go_on();
+    assert!(open.end());
+    let Passed { exchange, body, .. } = passed(open, true);
+    assert!(body == events.concat().into_bytes());
+    let settled = recorder.settled(&exchange);
+    assert_eq!(settled["state"], "too_fast", "{settled}");
+    let stored = settled_message(&recorder, &settled);
+    let text = stored["chunks"][0]["text"].as_str().unwrap();
+    assert!(
+        !text.is_empty() && "long ".repeat(1_600_000).starts_with(text) && stored["finish_reason"] == "interrupted"
+    );
+    drop(upload);
+    let got = recorder.ask(
+        "/v1/messages",
+        &[("x-session-id", "t")],
+        &hi(wire),
+        Reply::json(&wire.whole(&wire.text("yes", 1), 1)),
+    );
+    assert_eq!(recorder.settled(&got.exchange)["state"], "complete");
+}
+
+/// A client has an answer's last word before HTTP ends it: its next request may name the answer then.
+#[test]
+fn an_answer_is_named_before_it_has_ended() {
+    let (recorder, wire) = (Recorder::open(), Wire::Responses);
+    let events = wire.events(&wire.text("yes", 1), 1);
+    let mut open = recorder.begin(
+        recorder.client(),
+        "/v1/responses",
+        &[],
+        hi(wire).to_string().as_bytes(),
+        waiting(&events, events.len(), 1),
+    );
+    open.until(b"response.completed");
+    let next =
+        json!({ "model": "m", "input": [{ "role": "user", "content": "on" }], "previous_response_id": "resp_1" });
+    let next = recorder.ask("/v1/responses", &[], &next, Reply::json(&wire.whole(&wire.text("and on", 2), 2)));
+    recorder.go_on();
+    assert!(open.end());
+    let first = recorder.settled(&passed(open, true).exchange);
+    let settled = recorder.settled(&next.exchange);
+    assert_eq!((&settled["how"], &settled["conversation"]), (&json!("continued"), &first["conversation"]));
 }

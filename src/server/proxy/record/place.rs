@@ -105,6 +105,10 @@ impl<'a> Request<'a> {
             return Ok(Some(plan));
         }
         let before = self.book.response(id)?.filter(|entry| self.is_users(entry));
+        // The client has the answer's id before the store has.
+        if before.is_none() && self.may_wait && self.exchanges.has_others(self.book.owner, self.exchange) {
+            return Ok(None);
+        }
         let Some(recorded) = before.map(|entry| self.read(entry)).transpose()?.flatten() else {
             return Ok(Some(self.new_conversation()));
         };
