@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::error::Result;
 use crate::model::ConversationId;
-use crate::server::proxy::Recent;
+use crate::server::recent::Recent;
 
 /// What is recorded now.
 pub(crate) struct Exchanges {

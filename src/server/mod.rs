@@ -43,6 +43,7 @@ mod pages;
 mod proxy;
 mod query;
 mod quota;
+mod recent;
 mod refusal;
 mod remote;
 mod responses;

@@ -29,8 +29,8 @@ fn before_a_judge(settings: &str) -> (Running, Receiver<String>, tempfile::TempD
     })
 }
 
-/// A server before a provider that refuses what breaks a rule, and does not answer the rest. It gives what it got, and an empty text
-/// for a request that it waits for no more.
+/// A server before a provider that refuses what breaks a rule, and does not answer the rest. It gives what it got, and an empty
+/// text for a request that it waits for no more.
 fn before_a_silent_judge(settings: &str) -> (Running, Receiver<String>, tempfile::TempDir) {
     serving(settings, |stream, say| {
         while let Some((_, body)) = received(stream) {

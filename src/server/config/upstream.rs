@@ -27,8 +27,8 @@ pub struct Upstream {
     pub key_env: Option<String>,
     /// Whether calls of models are recorded: `yes`; `no`; `required`, a call is refused whose request cannot be stored.
     pub record: Record,
-    /// What is done with calls whose client names no session: `match`, they go on with a conversation that they are seen to continue;
-    /// `new`, each begins a conversation; `none`, they are not recorded.
+    /// What is done with calls whose client names no session: `match`, they go on with a conversation that they are seen to
+    /// continue; `new`, each begins a conversation; `none`, they are not recorded.
     pub without_session: WithoutSession,
     /// Whether histories that the upstream refuses are repaired: `never`; `refused`, if it answers 400 and a rule is broken, the
     /// repaired request is sent once; `always`, a request that breaks a rule is repaired before it is sent.

@@ -178,7 +178,7 @@ impl Showing {
         let passed = metadata.extra.get("convo").and_then(|json| Passed::read(json.as_str()));
         let (request, about) = passed.map_or((None, None), |passed| (passed.request(), Some(passed.about)));
         let field = |(name, json): (&str, &Json)| match about.as_ref().filter(|_| name == "convo") {
-            // What tells the request's bytes is for programs.
+            // The bytes of its request are for programs.
             Some(about) => format!("{name}: {about}"),
             None => format!("{name}: {}", json.as_str()),
         };

@@ -1,5 +1,5 @@
-// A model with a script: `run: COMMAND` in the last user's text calls a tool with it, anything else gets a sentence. It speaks Messages, Chat
-// Completions and Responses.
+// A model with a script: `run: COMMAND` in the last user's text calls a tool with it, anything else gets a sentence. It speaks
+// Messages, Chat Completions and Responses.
 
 import { createServer } from "node:http";
 

@@ -1,4 +1,5 @@
-// The official packages `openai` and `@anthropic-ai/sdk`, and the AI SDK on three wires, unchanged, through the proxy to a model with a script.
+// The official packages `openai` and `@anthropic-ai/sdk`, and the AI SDK on three wires, unchanged, through the proxy to a model
+// with a script.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";

@@ -2,6 +2,7 @@
 //! answer.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use axum::http::HeaderMap;
 use serde::{Deserialize, Serialize};
@@ -10,8 +11,10 @@ use serde_json::{Map, Value};
 
 use super::book::{How, hex};
 use super::meaning::{Key, canonical};
-use super::sent::Sent;
+use crate::history::StoredMessage;
 
+/// The field of a message's metadata that says what the proxy knows of it.
+pub(super) const FIELD: &str = "convo";
 /// The fields that hold the messages, on any wire.
 const MESSAGES: &[&str] = &["messages", "input", "contents"];
 /// A field of fewer bytes is kept with every answer: its digest would be as long.
@@ -62,6 +65,55 @@ pub(super) struct About {
     /// The request, byte for byte. Absent if it could not be kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) sent: Option<Sent>,
+}
+
+impl About {
+    /// What an answer's message says of its request.
+    pub(super) fn of(stored: &StoredMessage) -> Option<Self> {
+        let about = stored.message.metadata.extra.get(FIELD)?;
+        serde_json::from_str(about.as_str()).ok()
+    }
+}
+
+/// What an answer's message says of its request's bytes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Sent {
+    /// The answer before, by its index: with its request this one is compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) since: Option<u64>,
+    /// The messages that it is compared with: from `since` on, else from here on, up to `until`, but these.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) from: u64,
+    pub(super) until: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) without: Vec<u64>,
+    /// The fields in which keys and personal ids are replaced, and the digest of the request with these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) replaced: Option<Replaced>,
+    pub(super) bytes: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Replaced {
+    pub(super) fields: Vec<String>,
+    pub(super) digest: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with this type")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Sent {
+    /// The fields in which keys are replaced.
+    pub(super) fn replaced_fields(&self) -> &[String] {
+        self.replaced.as_ref().map_or(&[], |replaced| &replaced.fields)
+    }
+
+    /// The messages that it is compared with.
+    pub(super) fn messages(&self) -> Range<u64> {
+        self.since.unwrap_or(self.from)..self.until
+    }
 }
 
 /// Values by their names.

@@ -8,10 +8,10 @@ use axum::http::{HeaderMap, StatusCode};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::around::{self, About, Rewritten};
+use super::around::{self, About, FIELD, Rewritten};
 use super::book::{self, Book, End, Entry, State};
 use super::place::Found;
-use super::plan::{FIELD, Placed};
+use super::plan::Placed;
 use super::request::Request;
 use super::scope::{Elsewhere, Scope};
 use super::sent::Requests;
@@ -265,7 +265,7 @@ impl Call {
             let requests = Requests { book, name, room: &room, recent };
             let rewritten = about.rewritten.take();
             about.rewritten = rewritten.as_ref().map(Rewritten::positions);
-            about.sent = requests.tell(text, &fields, &about, before.map(|(at, about)| (*at, about)), placed)?;
+            about.sent = requests.keep(text, &fields, &about, before.map(|(at, about)| (*at, about)), placed)?;
             if about.sent.is_none() {
                 about.rewritten = rewritten;
             }

@@ -1,4 +1,4 @@
-//! Bytes told from others: what of them is there, and what is new.
+//! How bytes differ from others: what of them is there, and what is new.
 
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
@@ -14,7 +14,7 @@ const NEXT: usize = 6;
 /// The most places that are known.
 const PLACES: usize = 1 << 18;
 
-/// What tells `bytes` from a dictionary.
+/// How bytes differ from a dictionary.
 pub(super) fn encode(dictionary: &[u8], bytes: &[u8]) -> Vec<u8> {
     let places = places(dictionary);
     let mut steps = Steps::default();
@@ -44,7 +44,7 @@ pub(super) fn encode(dictionary: &[u8], bytes: &[u8]) -> Vec<u8> {
     steps.end(bytes.get(new..).unwrap_or_default())
 }
 
-/// The bytes again; `None` if they were told from another dictionary, or are more than so many.
+/// The bytes again; `None` if they were compared with another dictionary, or are more than so many.
 pub(super) fn decode(dictionary: &[u8], delta: &[u8], most: usize) -> Option<Vec<u8>> {
     let mut steps = Vec::new();
     DeflateDecoder::new(delta).take(most.saturating_mul(2) as u64).read_to_end(&mut steps).ok()?;

@@ -5,7 +5,7 @@
 //! - `book`: an entry for each call, in the log itself. `erased`: what of it goes with a conversation.
 //!   `recorded`: a call that was recorded, as it is now.
 //! - `request`: one whose place is looked for; `place`: where it belongs; `plan`: what of it is stored there.
-//! - `around`: what surrounds the messages. `sent`: a request byte for byte, told by a `delta`. `outcome`: what has become of a
+//! - `around`: what surrounds the messages. `sent`: a request byte for byte, kept as a `delta`. `outcome`: what has become of a
 //!   call.
 //! - `call`: one call, from its request to the end of its answer; `voice`: one choice of the answer.
 //! - here: what passes is handed over, and one task for each call takes it.
@@ -41,7 +41,6 @@ use self::book::{Book, End, State};
 use self::call::{Call, Placing};
 pub use self::erased::erasing;
 pub(crate) use self::outcome::{Exchange, exchange, request};
-pub(crate) use self::sent::Recent;
 use super::exchange::{Asked, Ended, Passed};
 use crate::server::app::App;
 use crate::server::exchanges::{Kind, Registered};

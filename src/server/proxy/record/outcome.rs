@@ -120,7 +120,7 @@ pub(crate) fn request(store: &Store, room: &Room, owner: &str, id: Uuid) -> std:
         bytes: std::sync::Arc::unwrap_or_clone(known.bytes),
         conversation: entry.conversation,
         message: stored.index,
-        replaced: sent.replaced().to_vec(),
+        replaced: sent.replaced_fields().to_vec(),
         repaired: end.map(|end| end.repaired).unwrap_or_default(),
         upstream: about.upstream,
         path: about.path,

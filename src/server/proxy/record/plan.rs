@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::around::FIELD;
 use super::book::{Entry, How};
 use super::meaning::Digest;
 use super::request::Request;
@@ -11,8 +12,6 @@ use crate::log::reading;
 use crate::log::{AppendOptions, ExpectedHead, Limits, NewConversation};
 use crate::model::{ConversationId, Json, Message, Name, StartedBy};
 
-/// The field of a message's metadata that says what the proxy knows of it.
-pub(super) const FIELD: &str = "convo";
 /// The most messages of one append.
 const APPENDED: usize = 5_000;
 

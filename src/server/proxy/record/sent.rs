@@ -1,107 +1,37 @@
 //! The request of an answer, byte for byte.
 //!
-//! An answer's message says what tells its request from what is stored besides: the request of the answer before it, the fields
-//! around the messages, and the messages that were stored since that answer. So the request of a long session costs some hundred bytes.
-//! What is told is sealed with a key that is made of all that it is told from: when one of these messages is redacted, nobody can read
-//! any more what the requests quote of it.
+//! An answer's message says how its request differs from what is stored besides: the request of the answer before it, the fields
+//! around the messages, and the messages that were stored since that answer. So the request of a long session costs some hundred
+//! bytes. The difference is sealed with a key that is made of all that it is a difference from: when one of these messages is redacted, nobody
+//! can read any more what the requests quote of it.
 
-use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD_NO_PAD;
-use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::around::{self, About};
+use super::around::{self, About, Replaced, Sent};
 use super::book::{Book, hex};
 use super::delta;
 use super::meaning::{Digest, Key};
-use super::plan::{FIELD, Placed};
+use super::plan::Placed;
 use crate::error::Result;
 use crate::history::{MessageState, StoredMessage};
 use crate::log::reading::PageSize;
 use crate::model::{Body, Chunk, Name, Output, Part, PartBody};
 use crate::record::REDACTED;
 use crate::server::ledger::Room;
+use crate::server::recent::{Known, Recent};
 
-/// The most bytes of the requests that are kept in memory.
-const RECENT: usize = 32 * 1024 * 1024;
 /// Messages, and bytes of them, of one read.
 const PAGE: PageSize = PageSize { limit: 256, bytes: 4 * 1024 * 1024, shows_hidden: true };
-/// How many times a request's length is held while it is told or read: it, those before it, and where its parts are found.
+/// How many times a request's length is held while it is compared or read: it, those before it, and where its parts are found.
 const HELD: usize = 5;
 
-/// What an answer's message says of its request's bytes.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Sent {
-    /// The answer before, by its index, from whose request it is told.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    since: Option<u64>,
-    /// The messages that it is told from: from `since` on, else from here on, up to `until`, but these.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    from: u64,
-    until: u64,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    without: Vec<u64>,
-    /// The fields in which keys and personal ids are replaced, and the digest of the request with these.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    replaced: Option<Replaced>,
-    bytes: String,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Replaced {
-    fields: Vec<String>,
-    digest: String,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with this type")]
-const fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
-impl Sent {
-    /// The fields in which keys are replaced.
-    pub(super) fn replaced(&self) -> &[String] {
-        self.replaced.as_ref().map_or(&[], |replaced| &replaced.fields)
-    }
-
-    fn messages(&self) -> Range<u64> {
-        self.since.unwrap_or(self.from)..self.until
-    }
-}
-
-/// A request, and a secret that only who has all that it is told from can know.
-#[derive(Clone, Debug)]
-pub(super) struct Known {
-    pub(super) bytes: Arc<Vec<u8>>,
-    secret: Digest,
-}
-
-/// The newest requests, by their exchanges: the next one is told from one of them. What is not there is read from the store.
-#[derive(Debug, Default)]
-pub(crate) struct Recent(Mutex<VecDeque<(Uuid, Known)>>);
-
-impl Recent {
-    fn find(&self, exchange: Uuid) -> Option<Known> {
-        let recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        recent.iter().rev().find(|(known, _)| *known == exchange).map(|(_, known)| known.clone())
-    }
-
-    fn keep(&self, exchange: Uuid, known: Known) {
-        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        recent.push_back((exchange, known));
-        let mut bytes: usize = recent.iter().map(|(_, known)| known.bytes.len()).sum();
-        while bytes > RECENT {
-            bytes -= recent.pop_front().map_or(bytes, |(_, known)| known.bytes.len());
-        }
-    }
-}
-
-/// A conversation in which requests are told and read.
+/// A conversation whose requests are kept and read.
 pub(super) struct Requests<'a> {
     pub(super) book: &'a Book<'a>,
     pub(super) name: Name,
@@ -112,9 +42,9 @@ pub(super) struct Requests<'a> {
 }
 
 impl Requests<'_> {
-    /// Tells the request of a call that was placed. `None` if that cannot be done: a message that it would be told from was redacted, or
-    /// there is no room.
-    pub(super) fn tell(
+    /// Keeps the request of a call that was placed. `None` if that cannot be done: a message that it is compared with was redacted,
+    /// or there is no room.
+    pub(super) fn keep(
         &self,
         text: &str,
         fields: &[(String, &RawValue)],
@@ -149,8 +79,8 @@ impl Requests<'_> {
             let digest = hex::encode(&self.book.key.digest([bytes.as_slice()]));
             sent.replaced = Some(Replaced { fields: replaced, digest });
         }
-        let told = sealed(&self.book.key, &secret, about.exchange, delta::encode(&dictionary, &bytes));
-        sent.bytes = BASE64_STANDARD_NO_PAD.encode(told);
+        let difference = sealed(&self.book.key, &secret, about.exchange, delta::encode(&dictionary, &bytes));
+        sent.bytes = BASE64_STANDARD_NO_PAD.encode(difference);
         if let Some(recent) = self.recent {
             recent.keep(about.exchange, Known { bytes: Arc::new(bytes), secret });
         }
@@ -169,7 +99,7 @@ impl Requests<'_> {
             }
             let Some(sent) = &last.sent else { return Ok(None) };
             let Some(since) = sent.since else { break };
-            // Each is told from an earlier one.
+            // Each differs from an earlier one.
             if chain
                 .iter()
                 .rev()
@@ -192,21 +122,21 @@ impl Requests<'_> {
         Ok(known)
     }
 
-    /// The request of an answer, told from the one before.
+    /// The request of an answer, by the one before.
     fn next(&self, about: &About, before: Option<&Known>) -> Result<Option<Known>> {
         let Some(sent) = &about.sent else { return Ok(None) };
         let messages = self.messages(sent.messages())?;
         let length = usize::try_from(about.request_bytes).unwrap_or(usize::MAX);
         let Some((dictionary, secret)) = self.source(about, sent, &messages, before, length) else { return Ok(None) };
-        let Ok(told) = BASE64_STANDARD_NO_PAD.decode(&sent.bytes) else { return Ok(None) };
-        let told = sealed(&self.book.key, &secret, about.exchange, told);
-        let bytes = delta::decode(&dictionary, &told, length.saturating_mul(2).saturating_add(1024 * 1024));
+        let Ok(difference) = BASE64_STANDARD_NO_PAD.decode(&sent.bytes) else { return Ok(None) };
+        let difference = sealed(&self.book.key, &secret, about.exchange, difference);
+        let bytes = delta::decode(&dictionary, &difference, length.saturating_mul(2).saturating_add(1024 * 1024));
         let digest = sent.replaced.as_ref().map_or(&about.request, |replaced| &replaced.digest);
         let is_right = |bytes: &Vec<u8>| hex::encode(&self.book.key.digest([bytes.as_slice()])) == *digest;
         Ok(bytes.filter(is_right).map(|bytes| Known { bytes: Arc::new(bytes), secret }))
     }
 
-    /// What a request is told from, and its secret.
+    /// What a request is compared with, and its secret.
     fn source(
         &self,
         about: &About,
@@ -239,7 +169,7 @@ impl Requests<'_> {
     }
 }
 
-/// Whether none of them was redacted, as far as can be told.
+/// Whether none of them was redacted, as far as that can be seen.
 fn are_whole(messages: &[StoredMessage], range: &Range<u64>) -> bool {
     let is_whole = |chunk: &Chunk| {
         let mut said = Vec::new();
@@ -279,7 +209,7 @@ fn sealed(key: &Key, secret: &Digest, exchange: Uuid, mut bytes: Vec<u8>) -> Vec
     bytes
 }
 
-/// What of a chunk stands in a request. It may not change: what was told would not be read again.
+/// What of a chunk is in a request. It may not change: what was kept could not be read any more.
 fn words(chunk: &Chunk, to: &mut Vec<u8>) {
     let mut say = |text: &str| to.extend_from_slice(serde_json::to_string(text).unwrap_or_default().as_bytes());
     match &chunk.body {
@@ -318,13 +248,5 @@ fn part_words(part: &Part, say: &mut impl FnMut(&str)) {
         PartBody::File(file) => [&file.name, &file.url, &file.data].into_iter().flatten().for_each(|text| say(text)),
         PartBody::Json { json } => say(json.as_str()),
         PartBody::Unknown { .. } => {}
-    }
-}
-
-impl About {
-    /// What an answer's message says of its request.
-    pub(super) fn of(stored: &StoredMessage) -> Option<Self> {
-        let about = stored.message.metadata.extra.get(FIELD)?;
-        serde_json::from_str(about.as_str()).ok()
     }
 }
