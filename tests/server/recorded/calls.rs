@@ -717,12 +717,12 @@ fn an_answer_that_comes_faster_than_it_is_stored_passes_whole() {
     assert!(body == events.concat().into_bytes());
     let settled = recorder.settled(&exchange);
     assert_eq!(settled["state"], "too_fast", "{settled}");
+    drop(upload);
     let stored = settled_message(&recorder, &settled);
     let text = stored["chunks"][0]["text"].as_str().unwrap();
     assert!(
         !text.is_empty() && "long ".repeat(1_600_000).starts_with(text) && stored["finish_reason"] == "interrupted"
     );
-    drop(upload);
     let got = recorder.ask(
         "/v1/messages",
         &[("x-session-id", "t")],

@@ -54,7 +54,7 @@ pub(super) fn decode(dictionary: &[u8], delta: &[u8], most: usize) -> Option<Vec
         let (new, rest) = steps.split_at_checked(length)?;
         bytes.extend_from_slice(new);
         steps = rest;
-        if steps.is_empty() {
+        if steps.is_empty() || bytes.len() > most {
             break;
         }
         let moved = take(&mut steps)?;
@@ -64,10 +64,10 @@ pub(super) fn decode(dictionary: &[u8], delta: &[u8], most: usize) -> Option<Vec
         expected = place.checked_add(length)?;
         bytes.extend_from_slice(dictionary.get(place..expected)?);
         if bytes.len() > most {
-            return None;
+            break;
         }
     }
-    Some(bytes)
+    Some(bytes).filter(|bytes| bytes.len() <= most)
 }
 
 /// Where bytes of the dictionary are found: all of a short one, and of a long one some.

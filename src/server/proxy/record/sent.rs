@@ -2,8 +2,8 @@
 //!
 //! An answer's message says how its request differs from what is stored besides: the request of the answer before it, the fields
 //! around the messages, and the messages that were stored since that answer. So the request of a long session costs some hundred
-//! bytes. The difference is sealed with a key that is made of all that it is a difference from: when one of these messages is redacted, nobody
-//! can read any more what the requests quote of it.
+//! bytes. The difference is sealed with a key that is made of all that it is a difference from: when one of these messages is
+//! redacted, nobody can read any more what the requests quote of it.
 
 use std::ops::Range;
 use std::sync::Arc;
