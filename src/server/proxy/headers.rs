@@ -46,15 +46,14 @@ pub(super) const CREDENTIALS: [&str; 4] = ["authorization", "x-api-key", "x-goog
 const OWN: &str = "x-convo-";
 /// What a name has in it whose value is a secret.
 const SECRET: [&str; 8] = ["key", "auth", "token", "secret", "cookie", "password", "credential", "signature"];
-/// Types of answers that no browser runs.
-const DATA: [&str; 7] = [
+/// Types of answers that no browser runs; those of sound are not among them, either.
+const DATA: [&str; 6] = [
     "application/json",
     "application/x-ndjson",
     "application/octet-stream",
     "application/vnd.amazon.eventstream",
     "text/event-stream",
     "text/plain",
-    "audio/",
 ];
 
 /// Whether a name is that of a secret.
@@ -136,12 +135,19 @@ pub(super) fn back(headers: &mut HeaderMap) {
         headers.remove(*name);
     }
     strip_own(headers);
-    let content_type = headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let content_type = content_type.trim_start().to_ascii_lowercase();
-    if !DATA.iter().any(|data| content_type.starts_with(data)) {
+    if !is_data(headers) {
         // A page of the upstream's would be one of this server.
         headers.insert("content-security-policy", HeaderValue::from_static("sandbox"));
     }
+}
+
+/// Whether an answer is of one type, and no browser runs that. Of several, in one header or more, a browser takes the last.
+fn is_data(headers: &HeaderMap) -> bool {
+    let mut types = headers.get_all("content-type").into_iter();
+    let (Some(content_type), None) = (types.next(), types.next()) else { return false };
+    let content_type = content_type.to_str().unwrap_or_default().to_ascii_lowercase();
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    !content_type.contains(',') && (DATA.contains(&essence) || essence.starts_with("audio/"))
 }
 
 /// The headers without secrets.
@@ -223,10 +229,28 @@ mod tests {
         ]);
         back(&mut headers);
         assert_eq!(names(&headers), ["content-type", "request-id", "retry-after"]);
-        for content_type in ["text/html", "image/svg+xml", "application/xhtml+xml", "TEXT/HTML", "text/xml"] {
-            let mut headers = of(&[("content-type", content_type), ("content-security-policy", "default-src *")]);
+        for content_types in [
+            &["text/html"][..],
+            &["image/svg+xml"],
+            &["application/xhtml+xml"],
+            &["TEXT/HTML"],
+            &["text/xml"],
+            &["application/json, text/html"],
+            &["application/json", "text/html"],
+            &["text/plain;a=b,text/html"],
+            &["application/json+html"],
+        ] {
+            let mut headers = of(&[("content-security-policy", "default-src *")]);
+            for content_type in content_types {
+                headers.append("content-type", HeaderValue::from_static(content_type));
+            }
             back(&mut headers);
-            assert_eq!(headers.get("content-security-policy").unwrap(), "sandbox", "{content_type}");
+            assert_eq!(headers.get("content-security-policy").unwrap(), "sandbox", "{content_types:?}");
+        }
+        for content_type in ["application/json", "Text/Event-Stream ; charset=utf-8", "audio/mpeg"] {
+            let mut headers = of(&[("content-type", content_type)]);
+            back(&mut headers);
+            assert!(!headers.contains_key("content-security-policy"), "{content_type}");
         }
         let mut headers = HeaderMap::new();
         back(&mut headers);

@@ -10,6 +10,7 @@ use super::usage::{Amount, Usages};
 use crate::error::Result;
 use crate::log::{ListQuery, Log, Order, Reading, View};
 use crate::model::Name;
+use crate::server::proxy;
 
 /// Conversations of one page of a list.
 const PAGE: usize = 256;
@@ -67,6 +68,9 @@ impl Drop for Counter {
 pub(super) fn count(log: &dyn Log, owner: &str, bytes: bool, is_stopped: &dyn Fn() -> bool) -> Result<Amount> {
     let mut query = ListQuery::new().with_owner(owner).with_limit(PAGE);
     let mut amount = Amount::default();
+    if bytes && let Some(book) = log.view(&proxy::book(owner))? {
+        amount.bytes += read_bytes(log, &book, u64::MAX)?;
+    }
     loop {
         let page = log.list(&query)?;
         amount.conversations += (page.items.len() + page.unreadable.len()) as u64;

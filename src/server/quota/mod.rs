@@ -12,6 +12,7 @@ use self::counting::{Counter, read_bytes};
 use self::usage::{Amount, Usages};
 use super::config::Bounds;
 use super::keys::RESERVED;
+use super::proxy;
 use crate::error::{Error, Result};
 use crate::history::Cursor;
 use crate::log::limits::{check_chunk, check_messages};
@@ -76,6 +77,12 @@ impl Quota {
         write: impl Fn(&AppendOptions) -> Result<T>,
     ) -> Result<T> {
         let owner = self.owner(name)?;
+        if let Some(whose) = proxy::whose_book(name) {
+            let taken = self.usages.take_beside(whose, bytes)?;
+            let written = write(options)?;
+            taken.keep(Amount { bytes, conversations: 0 });
+            return Ok(written);
+        }
         if owner.starts_with(RESERVED) {
             return write(options);
         }

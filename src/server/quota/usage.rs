@@ -9,6 +9,9 @@ use crate::error::{Error, Result};
 
 /// How long a count is good: what else changes what is stored, a redaction or another server, is seen then.
 const FRESH: Duration = Duration::from_secs(3_600);
+/// What is kept beside an owner's conversations may go past the limit by a part of it, and so many bytes.
+const BESIDE_PART: u64 = 16;
+const BESIDE: u64 = 64 * 1024;
 /// How long a write waits for the first count of its owner.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -88,6 +91,18 @@ impl Usages {
 
     /// Takes room for what will be written, if there is any. The first write of an owner waits for the owner's count.
     pub(super) fn take(&self, owner: &str, amount: Amount) -> Result<Taken<'_>> {
+        self.take_of(owner, amount, self.most)
+    }
+
+    /// As [`Usages::take`], for what is kept beside the owner's conversations: a little more fits, so that it can be noted that a call
+    /// does not.
+    pub(super) fn take_beside(&self, owner: &str, bytes: u64) -> Result<Taken<'_>> {
+        let more = self.most.bytes / BESIDE_PART + BESIDE;
+        let bytes_limit = if self.most.bytes > 0 { self.most.bytes.saturating_add(more) } else { 0 };
+        self.take_of(owner, Amount { bytes, conversations: 0 }, Amount { bytes: bytes_limit, ..self.most })
+    }
+
+    fn take_of(&self, owner: &str, amount: Amount, most: Amount) -> Result<Taken<'_>> {
         let until = Instant::now() + PATIENCE;
         let mut owners = self.lock();
         loop {
@@ -97,7 +112,7 @@ impl Usages {
                 usage.is_counting = self.ask(owner);
             }
             if usage.counted.is_some() {
-                self.check(usage.now, amount)?;
+                check(usage.now, amount, most)?;
                 usage.now.add(amount);
                 usage.meanwhile.add(amount);
                 return Ok(Taken { usages: self, owner: owner.to_owned(), amount });
@@ -108,27 +123,6 @@ impl Usages {
             }
             owners = self.counted.wait_timeout(owners, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-    }
-
-    fn check(&self, now: Amount, added: Amount) -> Result<()> {
-        let limits = [
-            ("what one owner stores (limits.owner_bytes)", now.bytes, added.bytes, self.most.bytes, "bytes"),
-            (
-                "the conversations of one owner (limits.owner_conversations)",
-                now.conversations,
-                added.conversations,
-                self.most.conversations,
-                "conversations",
-            ),
-        ];
-        for (what, now, added, limit, unit) in limits {
-            let actual = now.saturating_add(added);
-            if limit > 0 && added > 0 && actual > limit {
-                let (actual, limit) = (format!("{actual} {unit}"), format!("{limit} {unit}"));
-                return Err(Error::LimitExceeded { what, actual, limit });
-            }
-        }
-        Ok(())
     }
 
     /// Whether an owner's count is known, so that it has to be kept right.
@@ -168,6 +162,27 @@ impl Usages {
     pub(super) fn now(&self, owner: &str) -> Option<Amount> {
         self.lock().get(owner).map(|usage| usage.now)
     }
+}
+
+fn check(now: Amount, added: Amount, most: Amount) -> Result<()> {
+    let limits = [
+        ("what one owner stores (limits.owner_bytes)", now.bytes, added.bytes, most.bytes, "bytes"),
+        (
+            "the conversations of one owner (limits.owner_conversations)",
+            now.conversations,
+            added.conversations,
+            most.conversations,
+            "conversations",
+        ),
+    ];
+    for (what, now, added, limit, unit) in limits {
+        let actual = now.saturating_add(added);
+        if limit > 0 && added > 0 && actual > limit {
+            let (actual, limit) = (format!("{actual} {unit}"), format!("{limit} {unit}"));
+            return Err(Error::LimitExceeded { what, actual, limit });
+        }
+    }
+    Ok(())
 }
 
 impl Taken<'_> {

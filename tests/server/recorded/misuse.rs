@@ -385,3 +385,32 @@ fn an_upstream_switches_to_no_other_protocol() {
     );
     assert_eq!(open.answer.status, 502);
 }
+
+/// What is kept of calls counts for their owner: who is at the limit does not go past it by calls that fail.
+#[test]
+fn calls_keep_no_more_of_an_owner_than_it_may_store() {
+    let recorder = Recorder::with("memory:", "[limits]\nowner_bytes = 20000\n", &["ada", "grace"]);
+    let [ada, grace] = &recorder.clients[..] else { panic!() };
+    let error = Reply::error(400, &json!({ "error": { "message": "x".repeat(900) } }));
+    let hi = request(&json!([user("hi")])).to_string();
+    let ask = |client: &Client| {
+        let mut open = recorder.begin(client, CHAT, &[("x-session-id", "s")], hi.as_bytes(), error.clone());
+        assert!(open.end());
+        assert_eq!(open.answer.status, 400);
+        passed(open, true).exchange
+    };
+    // Fewer than 20,000 bytes, a sixteenth of them, and 64 KiB would hold.
+    let exchanges: Vec<String> = (0..120).map(|_| ask(ada)).collect();
+    // At the limit, a call may be noted and its end not.
+    let is_over = |exchange: &String| {
+        let found = ada.get(&format!("/api/v1/exchanges/{exchange}"));
+        found.status == 404 || found.ok()["state"] != "started"
+    };
+    until("they are over", || exchanges.iter().filter(|exchange| !is_over(exchange)).count() <= 1);
+    let is_kept = |exchange: &&String| ada.get(&format!("/api/v1/exchanges/{exchange}")).status == 200;
+    let kept = exchanges.iter().filter(is_kept).count();
+    assert!((30..=110).contains(&kept), "{kept}");
+    let message = json!({ "role": "user", "chunks": [{ "type": "text", "text": "hi" }] });
+    assert_eq!(ada.post("/api/v1/conversations/chat/messages", &message).code(413), "limit_exceeded");
+    assert_eq!(recorder.settled_of(grace, &ask(grace))["state"], "failed");
+}

@@ -22,6 +22,8 @@ use crate::store::Store;
 
 /// Whose conversations the books are: no key can have this owner.
 const OWNER: &str = "convo:proxy";
+/// What the key of a book begins with, before the owner.
+const OF: &str = "owner ";
 /// The most entries with one digest that are looked at, the newest first.
 const SAME: usize = 32;
 
@@ -182,6 +184,16 @@ struct Secret {
     key: [u8; 32],
 }
 
+/// The book of an owner.
+pub(crate) fn book(owner: &str) -> Name {
+    Name::from(format!("{OF}{owner}")).with_owner(OWNER)
+}
+
+/// Whose book a conversation is, if it is one.
+pub(crate) fn whose_book(name: &Name) -> Option<&str> {
+    name.key().filter(|_| name.owner() == Some(OWNER))?.strip_prefix(OF)
+}
+
 impl Secret {
     fn random() -> Result<Self> {
         Ok(Self { key: random()? })
@@ -201,7 +213,7 @@ pub(crate) fn owner_key(app: &App, owner: &str) -> Result<[u8; 32]> {
 impl<'a> Book<'a> {
     /// The book of an owner, which is begun if there is none.
     pub(super) fn open(store: &'a Store, exchanges: &Exchanges, owner: &'a str) -> Result<Self> {
-        let name = Self::name(owner);
+        let name = book(owner);
         let key = exchanges.key_of(owner, || {
             let known = match store.metadata(&name) {
                 Err(Error::NotFound { .. }) => {
@@ -228,16 +240,12 @@ impl<'a> Book<'a> {
 
     /// The book of an owner, if there is one.
     pub(super) fn known(store: &'a Store, owner: &'a str) -> Result<Option<Self>> {
-        let name = Self::name(owner);
+        let name = book(owner);
         let known = match store.metadata(&name) {
             Err(Error::NotFound { .. }) => None,
             known => Secret::read(known?),
         };
         Ok(known.map(|known| Self { store, owner, name, key: Key::new(&known.key) }))
-    }
-
-    fn name(owner: &str) -> Name {
-        Name::from(format!("owner {owner}")).with_owner(OWNER)
     }
 
     /// A conversation of the owner.

@@ -17,6 +17,7 @@ use super::scope::{Elsewhere, Scope};
 use super::sent::Requests;
 use super::turns::Turns;
 use super::voice::{Place, Voice};
+use crate::error::Error;
 use crate::model::{Body, Chunk, ConversationId, FinishReason, Json, Name, Role};
 use crate::provider::{Decoder, Event, Target, parse};
 use crate::server::app::App;
@@ -444,7 +445,11 @@ impl Call {
         let book = Book::open(&self.store, &self.app.exchanges, &self.asked.caller.owner)?;
         let first = self.voices.first();
         if let Some(placed) = self.placed.as_ref().filter(|_| !self.error.is_empty()) {
-            book.note_words(self.exchange(), placed.entry.conversation, self.words())?;
+            match book.note_words(self.exchange(), placed.entry.conversation, self.words()) {
+                // That it failed may still fit.
+                Err(Error::LimitExceeded { .. }) => {}
+                noted => noted?,
+            }
         }
         let end = End {
             state,
