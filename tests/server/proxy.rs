@@ -161,4 +161,8 @@ fn an_upstream_that_is_not_there_is_a_clear_error() {
     assert_eq!(answer.status, 502, "{}", answer.text());
     let answer = running.client.post("/proxy/up/v1/messages", &serde_json::json!({}));
     assert_eq!(answer.of(502)["type"], "error");
+    // What has become of it can be asked.
+    let exchange = answer.header("x-convo-exchange").unwrap();
+    let found = || running.client.get(&format!("/api/v1/exchanges/{exchange}")).ok()["state"].clone();
+    crate::pages::until("it is over", || found() != "started");
 }

@@ -94,8 +94,8 @@ impl Usages {
         self.take_of(owner, amount, self.most)
     }
 
-    /// As [`Usages::take`], for what is kept beside the owner's conversations: a little more fits, so that it can be noted that a call
-    /// does not.
+    /// As [`Usages::take`], for what is kept beside the owner's conversations: a little more fits, so that it can be noted that a
+    /// call does not.
     pub(super) fn take_beside(&self, owner: &str, bytes: u64) -> Result<Taken<'_>> {
         let more = self.most.bytes / BESIDE_PART + BESIDE;
         let bytes_limit = if self.most.bytes > 0 { self.most.bytes.saturating_add(more) } else { 0 };

@@ -304,6 +304,7 @@ fn owners_with_one_session_id_see_nothing_of_each_other() {
     let user = |text: &str| json!({ "role": "user", "content": text });
     let hello = json!({ "role": "assistant", "content": "hello" });
     let first = [0, 1].map(|owner| ask(owner, &json!([user("hi")]), "hello"));
+    assert!(first.iter().all(|settled| settled["state"] == "complete"), "{first:?}: {}", recorder.running.log());
     assert_ne!(first[0]["conversation"], first[1]["conversation"]);
     for owner in [0, 1] {
         let on = ask(owner, &json!([user("hi"), hello, user("on")]), "yes");
