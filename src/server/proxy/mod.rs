@@ -43,7 +43,7 @@ use sending::Sending;
 
 pub(crate) use keys::credential;
 pub use record::erasing;
-pub(crate) use record::{Exchange, book, exchange, owner_key, request, whose_book};
+pub(crate) use record::{Exchange, book, exchange, is_end, owner_key, request, whose_book};
 
 /// The paths of the proxy, as routes.
 pub(crate) const ROUTES: [&str; 3] = ["/proxy/{upstream}", "/proxy/{upstream}/", "/proxy/{upstream}/{*path}"];

@@ -67,6 +67,14 @@ impl Quota {
         Ok(u64::from(is_limited && self.log.view(name)?.is_none()))
     }
 
+    /// Writes something of this size that is kept beside an owner's conversations.
+    fn write_beside<T>(&self, whose: &str, bytes: u64, ends: bool, write: impl FnOnce() -> Result<T>) -> Result<T> {
+        let taken = self.usages.take_beside(whose, bytes, ends)?;
+        let written = write()?;
+        taken.keep(Amount { bytes, conversations: 0 });
+        Ok(written)
+    }
+
     /// Writes something of this size. What repeats an earlier request adds nothing, and is answered over the limit too.
     fn write<T>(
         &self,
@@ -78,10 +86,7 @@ impl Quota {
     ) -> Result<T> {
         let owner = self.owner(name)?;
         if let Some(whose) = proxy::whose_book(name) {
-            let taken = self.usages.take_beside(whose, bytes)?;
-            let written = write(options)?;
-            taken.keep(Amount { bytes, conversations: 0 });
-            return Ok(written);
+            return self.write_beside(whose, bytes, false, || write(options));
         }
         if owner.starts_with(RESERVED) {
             return write(options);
@@ -118,7 +123,11 @@ impl Around for Quota {
         let content = check_messages(messages)?;
         let is_limited = self.usages.most().bytes > 0;
         let bytes = if is_limited { Body::messages(messages, content)?.content().len() as u64 } else { 0 };
-        self.write(name, bytes, options, |receipt| receipt, |options| self.log.append(name, messages, options))
+        let write = |options: &AppendOptions| self.log.append(name, messages, options);
+        match proxy::whose_book(name) {
+            Some(whose) => self.write_beside(whose, bytes, proxy::is_end(messages), || write(options)),
+            None => self.write(name, bytes, options, |receipt| receipt, write),
+        }
     }
 
     fn begin(

@@ -96,8 +96,9 @@ impl Usages {
 
     /// As [`Usages::take`], for what is kept beside the owner's conversations: a little more fits, so that it can be noted that a
     /// call does not.
-    pub(super) fn take_beside(&self, owner: &str, bytes: u64) -> Result<Taken<'_>> {
-        let more = self.most.bytes / BESIDE_PART + BESIDE;
+    /// What ends something that was noted finds as much again: what was begun can be ended.
+    pub(super) fn take_beside(&self, owner: &str, bytes: u64, ends: bool) -> Result<Taken<'_>> {
+        let more = (self.most.bytes / BESIDE_PART + BESIDE) * if ends { 2 } else { 1 };
         let bytes_limit = if self.most.bytes > 0 { self.most.bytes.saturating_add(more) } else { 0 };
         self.take_of(owner, Amount { bytes, conversations: 0 }, Amount { bytes: bytes_limit, ..self.most })
     }

@@ -401,15 +401,11 @@ fn calls_keep_no_more_of_an_owner_than_it_may_store() {
     };
     // Fewer than 20,000 bytes, a sixteenth of them, and 64 KiB would hold.
     let exchanges: Vec<String> = (0..120).map(|_| ask(ada)).collect();
-    // At the limit, a call may be noted and its end not.
-    let is_over = |exchange: &String| {
-        let found = ada.get(&format!("/api/v1/exchanges/{exchange}"));
-        found.status == 404 || found.ok()["state"] != "started"
-    };
-    until("they are over", || exchanges.iter().filter(|exchange| !is_over(exchange)).count() <= 1);
-    let is_kept = |exchange: &&String| ada.get(&format!("/api/v1/exchanges/{exchange}")).status == 200;
-    let kept = exchanges.iter().filter(is_kept).count();
-    assert!((30..=110).contains(&kept), "{kept}");
+    let find = |exchange: &str| ada.get(&format!("/api/v1/exchanges/{exchange}"));
+    until("they are over", || exchanges.iter().all(|exchange| find(exchange).json()["state"] != "started"));
+    // Of most it is noted that they failed; of a part, in which words.
+    let has_words = exchanges.iter().filter(|exchange| find(exchange).json()["error"].is_string()).count();
+    assert!((20..=100).contains(&has_words), "{has_words}");
     let message = json!({ "role": "user", "chunks": [{ "type": "text", "text": "hi" }] });
     assert_eq!(ada.post("/api/v1/conversations/chat/messages", &message).code(413), "limit_exceeded");
     assert_eq!(recorder.settled_of(grace, &ask(grace))["state"], "failed");

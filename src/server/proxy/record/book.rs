@@ -22,6 +22,8 @@ use crate::store::Store;
 
 /// Whose conversations the books are: no key can have this owner.
 const OWNER: &str = "convo:proxy";
+/// What the id of a call's end begins with.
+const END: &str = "end ";
 /// What the key of a book begins with, before the owner.
 const OF: &str = "owner ";
 /// The most entries with one digest that are looked at, the newest first.
@@ -192,6 +194,12 @@ pub(crate) fn book(owner: &str) -> Name {
 /// Whose book a conversation is, if it is one.
 pub(crate) fn whose_book(name: &Name) -> Option<&str> {
     name.key().filter(|_| name.owner() == Some(OWNER))?.strip_prefix(OF)
+}
+
+/// Whether messages of a book note the end of a call.
+pub(crate) fn is_end(messages: &[Message]) -> bool {
+    let ids = messages.iter().flat_map(|message| &message.chunks).map(|chunk| chunk.id.as_deref());
+    ids.take(1).any(|id| id.is_some_and(|id| id.starts_with(END)))
 }
 
 impl Secret {
@@ -392,7 +400,7 @@ fn failed_id(conversation: ConversationId) -> String {
 }
 
 fn end_id(exchange: Uuid) -> String {
-    format!("end {exchange}")
+    format!("{END}{exchange}")
 }
 
 fn line(id: String, value: &impl Serialize) -> Result<Chunk> {

@@ -38,7 +38,7 @@ use uuid::Uuid;
 
 pub(crate) use self::book::owner_key;
 use self::book::{Book, End, State};
-pub(crate) use self::book::{book, whose_book};
+pub(crate) use self::book::{book, is_end, whose_book};
 use self::call::{Call, Placing};
 pub use self::erased::erasing;
 pub(crate) use self::outcome::{Exchange, exchange, request};
