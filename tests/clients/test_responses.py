@@ -151,6 +151,27 @@ def test_a_custom_tool_is_a_function_elsewhere(served, wire):
     asked.model.expect([("user", "hello"), ("call", "patch", {"input": "*** Begin\n"}), ("result", "done")], Say("It is done."))
     answer = {"type": "custom_tool_call_output", "call_id": call.call_id, "output": "done"}
     assert asked.create([answer], previous_response_id=first.id, tools=tools).output_text == "It is done."
+    # The same without a state: the client has the call.
+    asked.model.expect([("user", "hello"), ("call", "patch", {"input": "*** Begin\n"}), ("result", "done")], Say("It is done."))
+    items = [{"role": "user", "content": "hello"}, call.model_dump(exclude_none=True), answer]
+    assert asked.create(items, tools=tools, store=False).output_text == "It is done."
+    asked.model.check()
+
+
+@pytest.mark.parametrize("wire", [wire for wire in WIRES if wire != "openai-responses"])
+def test_a_tool_of_a_namespace_comes_back_in_it(served, wire):
+    asked = fresh(served, wire)
+    tools = [{"type": "namespace", "name": "crm", "description": "Customers.", "tools": [{**WEATHER, "name": "find"}]}, {**WEATHER, "name": "find"}]
+    asked.model.expect([("user", "hello")], Call("crm__find", {"city": "Graz"}, "call_1"), Call("find", {"city": "Linz"}, "call_2"))
+    first = asked.create("hello", tools=tools)
+    assert [(call.name, call.namespace) for call in first.output] == [("find", "crm"), ("find", None)]
+    answers = [result(call, "found") for call in first.output]
+    history = [("user", "hello"), ("call", "crm__find", {"city": "Graz"}), ("call", "find", {"city": "Linz"}), ("result", "found"), ("result", "found")]
+    asked.model.expect(history, Say("There."))
+    asked.create(answers, previous_response_id=first.id, tools=tools)
+    items = [{"role": "user", "content": "hello"}, *[call.model_dump(exclude_none=True) for call in first.output], *answers]
+    asked.model.expect(history, Say("There."))
+    asked.create(items, tools=tools, store=False)
     asked.model.check()
 
 
