@@ -185,9 +185,38 @@ impl Exchanges {
     }
 }
 
+impl Registered {
+    /// Its answer ends: the conversation may be gone on from, though it is not ended. Who is shown the end may ask at once.
+    pub(crate) fn leave(&self) {
+        if let Some(running) = self.exchanges.lock().get_mut(&self.id) {
+            running.conversation = None;
+        }
+    }
+}
+
 impl Drop for Registered {
     fn drop(&mut self) {
         self.exchanges.lock().remove(&self.id);
         self.exchanges.ended.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conversation_that_was_left_may_be_gone_on_from_and_is_waited_for() {
+        let exchanges = Arc::new(Exchanges::default());
+        let (id, conversation) = (Uuid::now_v7(), ConversationId::new());
+        let (registered, stopped) = exchanges.begin(id, "ada");
+        exchanges.placed(id, conversation);
+        assert!(exchanges.is_writing("ada", conversation) && !exchanges.is_writing("grace", conversation));
+        registered.leave();
+        assert!(!exchanges.is_writing("ada", conversation));
+        assert_eq!(exchanges.stop("ada", conversation), []);
+        assert!(!*stopped.borrow() && exchanges.is_running("ada", id));
+        drop(registered);
+        assert!(!exchanges.is_running("ada", id));
     }
 }

@@ -156,7 +156,7 @@ pub(super) async fn start(call: &Call, reach: &Reach, bytes: Arc<body::Held>) ->
         unkept: unkept.clone(),
         stopped: stopped.clone(),
         _stream: stream,
-        _registered: registered,
+        registered,
     };
     // What is asked in the background is stored first; else nothing is stored of what the upstream refuses.
     let sent = match in_background {

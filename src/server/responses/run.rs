@@ -43,7 +43,7 @@ pub(super) struct Running {
     pub(super) unkept: Option<Arc<Unkept>>,
     pub(super) stopped: watch::Receiver<bool>,
     pub(super) _stream: Stream,
-    pub(super) _registered: Registered,
+    pub(super) registered: Registered,
 }
 
 /// The answer as it is stored.
@@ -154,6 +154,7 @@ impl Running {
     }
 
     async fn end(self, answer: Answer, events: Vec<Event>, end: End) {
+        self.registered.leave();
         let stored = self.app.pool.run(move || answer.end(events, &end)).await;
         if let Err(refusal) = stored {
             tracing::warn!(error = refusal.message, "the end of an answer cannot be stored");
