@@ -209,12 +209,12 @@ mod tests {
     fn a_conversation_that_was_left_may_be_gone_on_from_and_is_waited_for() {
         let exchanges = Arc::new(Exchanges::default());
         let (id, conversation) = (Uuid::now_v7(), ConversationId::new());
-        let (registered, stopped) = exchanges.begin(id, "ada");
+        let (registered, stopped) = exchanges.begin(id, "ada", Kind::Response);
         exchanges.placed(id, conversation);
         assert!(exchanges.is_writing("ada", conversation) && !exchanges.is_writing("grace", conversation));
         registered.leave();
         assert!(!exchanges.is_writing("ada", conversation));
-        assert_eq!(exchanges.stop("ada", conversation), []);
+        assert_eq!(exchanges.stop("ada", conversation).responses, 0);
         assert!(!*stopped.borrow() && exchanges.is_running("ada", id));
         drop(registered);
         assert!(!exchanges.is_running("ada", id));
