@@ -43,7 +43,8 @@ pub(super) struct List {
     /// Only conversations with this tag; given twice, with both
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
-    /// Also what the proxy recorded beside conversations: sub-agents, titles, summaries; as JSON, and with --tag, they are there in any case
+    /// Also what the proxy recorded beside conversations: sub-agents, titles, summaries; as JSON, and with --tag, they are there
+    /// in any case
     #[arg(long)]
     all: bool,
     #[command(flatten)]

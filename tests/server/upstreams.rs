@@ -211,7 +211,8 @@ fn the_server_holds_the_key_for_callers_without_one() {
     let environment = [("SSL_CERT_FILE", root.to_str().unwrap()), ("THEIR_KEY", "canary-of-the-server")];
     let running = before(dir.path(), port, "key_env = \"THEIR_KEY\"\n", &environment);
     let gemini = "/v1beta/models/m:generateContent";
-    let table: [(&str, &[(&str, &str)], &str, &str); 7] = [
+    type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str, &'a str);
+    let table: [Row<'_>; 7] = [
         ("/v1/messages", &[], "x-api-key", "canary-of-the-server"),
         ("/v1/chat/completions", &[], "authorization", "Bearer canary-of-the-server"),
         ("/v1/responses", &[], "authorization", "Bearer canary-of-the-server"),

@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn bytes_come_back_and_what_is_there_costs_little() {
-        let long: Vec<u8> = (0..50_000_u32).flat_map(|n| (n.wrapping_mul(2_654_435_761) >> 7).to_le_bytes()).collect();
+        let long: Vec<u8> = (0..50_000_u32).flat_map(|n| (n.wrapping_mul(2_654_435_761) >> 7).to_be_bytes()).collect();
         let mut changed = long.clone();
         changed.splice(70_001..70_050, *b"inserted");
         changed.drain(10_003..10_020);
