@@ -278,8 +278,12 @@ impl Sending {
         if let Err(Failed { ended: Ended::UpstreamCut, refusal }) = &answer {
             self.fail(refusal.message.clone()).await;
         }
-        // It came before the end of the request.
-        self.begin_recording(Captured::Cut);
+        // Else it came before the end of the request, which may have passed between the look for it and the one for the answer.
+        let passed = self.read.take().and_then(|mut body| body.try_recv().ok());
+        self.begin_recording(match passed {
+            Some(Read::Captured(body)) => body,
+            Some(Read::Left(_)) | None => Captured::Cut,
+        });
         answer
     }
 }
