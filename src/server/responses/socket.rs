@@ -2,8 +2,9 @@
 //!
 //! Sources: the Open Responses specification, WebSocket mode; RFC 6455.
 
+use std::collections::VecDeque;
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
@@ -17,12 +18,12 @@ use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::sleep;
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
 use super::calls::{self, Started};
-use super::following::{Next, Unkept};
+use super::following::{Following, Next, Unkept};
 use super::id::ResponseId;
 use super::place::Reach;
 use crate::server::app::{Call, Outcome, Reply};
@@ -34,9 +35,12 @@ use crate::server::room::Stream;
 
 /// How many responses that are not stored a connection may have.
 const MOST: usize = 256;
+/// How many requests of a connection wait: more are not read.
+const MOST_WAITING: usize = 16;
 /// A byte of a message that arrives: what holds it grows by doubling.
 const ARRIVING: usize = 2;
 
+type Received = Result<Message, tokio_tungstenite::tungstenite::Error>;
 type Socket = WebSocketStream<Counted<TokioIo<Upgraded>>>;
 
 /// Opens a connection: the answer to the request that asks for it.
@@ -68,7 +72,9 @@ pub(crate) fn open(call: Call, upgrade: OnUpgrade) -> Outcome {
         let bytes = Arc::clone(&counted.bytes);
         let socket = WebSocketStream::from_raw_socket(counted, Role::Server, Some(config)).await;
         let reach = calls::reach(&call);
-        Session { call, reach, unkept: Vec::new(), room, bytes, _stream: stream }.run(socket).await;
+        Session { call, reach, unkept: Vec::new(), waiting: VecDeque::new(), room, bytes, _stream: stream }
+            .run(socket)
+            .await;
     });
     Ok(reply)
 }
@@ -110,6 +116,8 @@ struct Session {
     call: Call,
     reach: Reach,
     unkept: Vec<Arc<Unkept>>,
+    /// Requests that came while one was answered.
+    waiting: VecDeque<Utf8Bytes>,
     /// What arrives.
     room: Arc<Room>,
     bytes: Arc<AtomicUsize>,
@@ -122,6 +130,14 @@ impl Session {
         let app = Arc::clone(&self.call.app);
         let mut closing = app.closing.subscribe();
         loop {
+            if let Some(text) = self.waiting.pop_front() {
+                if self.answer(&mut socket, text.as_bytes()).await.is_err() {
+                    return;
+                }
+                self.call.room.keep(0);
+                self.taken(text.len());
+                continue;
+            }
             let received = tokio::select! {
                 biased;
                 _ = closing.wait_for(|is_closing| *is_closing) => return,
@@ -135,22 +151,42 @@ impl Session {
                 }
                 continue;
             };
-            let answered = match received {
-                Some(Ok(Message::Text(text))) => self.answer(&mut socket, text.as_bytes()).await,
-                Some(Ok(Message::Binary(_))) => {
-                    let refusal = Refusal::new(400, "invalid_message", "a request is a text message");
-                    said(&mut socket, &error(&refusal)).await
-                }
-                Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Ok(()),
-                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
-            };
-            if answered.is_err() {
+            if self.receive(&mut socket, received).await.is_err() {
                 return;
             }
-            self.bytes.store(0, Ordering::Release);
-            self.room.keep(0);
-            self.call.room.keep(0);
         }
+    }
+
+    /// Takes a message. Fails if the client has gone.
+    async fn receive(&mut self, socket: &mut Socket, received: Option<Received>) -> Result<(), ()> {
+        let length = match received {
+            Some(Ok(Message::Text(text))) => {
+                self.waiting.push_back(text);
+                return Ok(());
+            }
+            Some(Ok(Message::Binary(bytes))) => {
+                let refusal = Refusal::new(400, "invalid_message", "a request is a text message");
+                said(socket, &error(&refusal)).await?;
+                bytes.len()
+            }
+            Some(Ok(Message::Ping(bytes) | Message::Pong(bytes))) => bytes.len(),
+            Some(Ok(Message::Frame(_))) => return Ok(()),
+            Some(Ok(Message::Close(_)) | Err(_)) | None => return Err(()),
+        };
+        self.taken(length);
+        Ok(())
+    }
+
+    /// A message of so many bytes is held no longer. What has come of the next one still is.
+    fn taken(&self, length: usize) {
+        let head = match length {
+            0..126 => 6,
+            126..65_536 => 8,
+            _ => 14,
+        };
+        let less = |bytes: usize| Some(bytes.saturating_sub(length + head));
+        let before = self.bytes.fetch_update(Ordering::AcqRel, Ordering::Acquire, less).unwrap_or_default();
+        self.room.keep(before.saturating_sub(length + head) * ARRIVING);
     }
 
     /// Answers a request. Fails if the client has gone.
@@ -189,11 +225,24 @@ impl Session {
         Ok(started)
     }
 
+    /// What comes next of a response. Meanwhile pings are answered, and requests wait.
+    async fn next(&mut self, socket: &mut Socket, following: &mut Following) -> Result<Result<Next, Refusal>, ()> {
+        let mut next = pin!(following.next());
+        loop {
+            let received = tokio::select! {
+                biased;
+                next = &mut next => return Ok(next),
+                received = socket.next(), if self.waiting.len() < MOST_WAITING => received,
+            };
+            self.receive(socket, received).await?;
+        }
+    }
+
     /// Sends the events of a response. An inner error is the response's own.
     async fn follow(&mut self, socket: &mut Socket, started: Started) -> Result<Result<(), Refusal>, ()> {
         let Started { mut following, unkept, .. } = started;
         let ended = loop {
-            match following.next().await {
+            match self.next(socket, &mut following).await? {
                 Ok(Next::Events(events)) => {
                     for event in events {
                         said(socket, &event.data).await?;

@@ -92,3 +92,25 @@ fn a_socket_has_what_is_not_stored_until_it_closes() {
     let nobody = Client { key: None, ..ada.clone() };
     assert_eq!(nobody.get("/v1/responses").status, 401);
 }
+
+#[test]
+fn a_socket_is_alive_while_it_answers() {
+    let server = server("memory:", "openai-chat", &[]);
+    let mut socket = Socket::open(server.client());
+    let events = Wire::Chat.events(&Wire::Chat.text("one two three", 1), 1);
+    let half = events.len() / 2;
+    let begin = Reply::cut_after(&events, half).wait(1);
+    server.answers(events[half..].iter().fold(begin, |reply, event| reply.then(event)).end());
+    socket.say("1", json!({}));
+    assert_eq!(socket.next()["type"], "response.created");
+    // Clients take a connection for dead on which no ping is answered.
+    socket.0.send(tungstenite::Message::Ping("are you there?".into())).unwrap();
+    while !matches!(socket.0.read().unwrap(), tungstenite::Message::Pong(_)) {}
+    // The next request waits for the end of this answer.
+    socket.say("2", json!({}));
+    server.answers(says(Wire::Chat, "four"));
+    server.go_on();
+    let mut ends = std::iter::repeat_with(|| socket.next()).filter(|event| event["type"] == "response.completed");
+    assert_eq!(text(&ends.next().unwrap()["response"]), "one two three");
+    assert_eq!(text(&ends.next().unwrap()["response"]), "four");
+}
