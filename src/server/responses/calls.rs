@@ -1,5 +1,6 @@
 //! Responses: created, read, followed, cancelled, deleted; their input.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -18,12 +19,13 @@ use super::id::ResponseId;
 
 use super::models::At;
 use super::parameters::{self, Rendered};
-use super::place::{Begin, DELETED, Found, Home, KEYED, Placed, Reach, about_is_here};
+use super::place::{Begin, Found, Home, KEYED, Placed, Reach, about_is_here, deleted, note_deleted};
 use super::run::Running;
 use super::sealed::Seal;
 use super::tools::HostedTools;
 use crate::error::Error;
 use crate::history::{Entry, MessageState, StoredMessage};
+use crate::log::reading::PageSize;
 use crate::model::{Name, Timestamp};
 use crate::provider::{PromptOptions, provider_of, render, tokens_of};
 use crate::record;
@@ -36,6 +38,8 @@ use crate::server::refusal::Refusal;
 use crate::server::stops;
 use crate::store::Store;
 
+/// Messages that are looked through at a time.
+const PAGE: PageSize = PageSize { limit: 100, bytes: 4 * 1024 * 1024, shows_hidden: true };
 /// Whether hosted tools that an upstream has not are left out, in place of a refusal: `drop`.
 const HOSTED_TOOLS: &str = "x-convo-hosted-tools";
 /// How many lines the report has of what was done to the history.
@@ -197,12 +201,12 @@ pub(super) async fn start(call: &Call, reach: &Reach, bytes: Arc<body::Held>) ->
     if home.is_kept {
         app.responses.remember(digest, (id.conversation, id.message));
     }
-    let opening = Arc::clone(&app);
+    let (opening, owner) = (Arc::clone(&app), call.caller.owner.clone());
     let opened = app.pool.run(move || {
         let mut about = kept_about;
         about.fields.insert("id".to_owned(), id.to_string().into());
         let encoder = Encoder::new(id, about, seal, Timestamp::now());
-        Following::open(&opening, &home, first_seq, encoder, None)
+        Following::open(&opening, &owner, &home, first_seq, encoder, None)
     });
     let following = opened.await?;
     Ok(Started { id, following: following.with(waiting), unkept, streams: asked.streams, in_background, report })
@@ -212,14 +216,23 @@ pub(super) async fn start(call: &Call, reach: &Reach, bytes: Arc<body::Held>) ->
 fn begun_by_key(call: &Call, reach: &Reach) -> Result<Option<ResponseId>, Refusal> {
     let Some(key) = call.idempotency_key()? else { return Ok(None) };
     let name = call.own(format!("{KEYED}{key}"));
-    let newest = match reach.kept.newest_messages(&name, 1) {
-        Ok(newest) => newest,
-        Err(Error::NotFound { .. }) => return Ok(None),
-        Err(error) => return Err(error.into()),
-    };
-    let id = |stored: &StoredMessage| ResponseId { conversation: name.id(), message: stored.index };
-    let own = newest.first().filter(|stored| About::of(stored).is_some_and(|about| about_is_here(&about, id(stored))));
-    Ok(own.map(id))
+    let mut from = 0;
+    loop {
+        let (page, next) = match reach.kept.page(&name, from, PAGE) {
+            Ok(found) => found,
+            Err(Error::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        // Others may have gone on from it: it is the first.
+        let id = |stored: &StoredMessage| ResponseId { conversation: name.id(), message: stored.index };
+        let is_own = |about: &About, id| about.request.is_some() && about_is_here(about, id);
+        let mut own = page.iter().filter(|stored| About::of(stored).is_some_and(|about| is_own(&about, id(stored))));
+        if let Some(first) = own.next() {
+            return Ok(Some(id(first)));
+        }
+        let Some(next) = next else { return Ok(None) };
+        from = next;
+    }
 }
 
 enum Sent {
@@ -260,7 +273,7 @@ async fn follow(call: &Call, found: Found, known: Option<u64>) -> Result<Followi
     app.pool
         .run(move || {
             let (first_seq, home) = (found.stored.first_seq, found.home.clone());
-            Following::open(&call.app, &home, first_seq, encoder(&call, found)?, known)
+            Following::open(&call.app, &call.caller.owner, &home, first_seq, encoder(&call, found)?, known)
         })
         .await
 }
@@ -332,11 +345,11 @@ pub(super) fn get(call: Call, _: Body) -> Streaming {
 
 /// A response as it is stored.
 fn object(call: &Call, found: Found) -> Result<Value, Refusal> {
-    const PAGE: usize = 1_000;
+    const ENTRIES: usize = 1_000;
     let (home, mut next) = (found.home.clone(), found.stored.first_seq);
     let mut encoder = encoder(call, found)?;
     loop {
-        let entries: Vec<Entry> = home.store.entries(&home.name, next.., PAGE)?;
+        let entries: Vec<Entry> = home.store.entries(&home.name, next.., ENTRIES)?;
         let Some(last) = entries.last().map(|entry| entry.seq) else { return Ok(encoder.object()) };
         for entry in entries {
             encoder.take(entry);
@@ -378,9 +391,11 @@ pub(super) fn delete(call: &Call, _: &[u8]) -> Outcome {
     let id = named(call)?;
     let found = reach(call).find(call, id)?.ok_or_else(|| not_found(call.part("response")))?;
     let Home { store, name, .. } = &found.home;
-    call.app.exchanges.stop(&call.caller.owner, id.conversation);
-    let tag = format!("{DELETED}{}", id.message);
-    store.tag(name, &[&tag])?;
+    // What goes on from it may be coming: that is not stopped.
+    if found.stored.state == MessageState::Streaming {
+        stops::stop(&call.app, store, &call.caller.owner, name)?;
+    }
+    note_deleted(store, name, id.message)?;
     // A conversation that the client made is the client's to delete.
     if found.about.conversation().is_none() {
         erase_unused(store, name)?;
@@ -397,22 +412,23 @@ fn erase_unused(store: &Store, name: &Name) -> Result<(), Refusal> {
             Err(Error::NotFound { .. }) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
-        let is_deleted = |index: u64| item.tags.iter().any(|tag| *tag == format!("{DELETED}{index}"));
+        let deleted: HashSet<u64> = deleted(&item.tags).collect();
         let own = |stored: &StoredMessage| {
             let id = ResponseId { conversation: item.id, message: stored.index };
             About::of(stored).filter(|about| about_is_here(about, id))
         };
         let (mut from, mut is_of_responses) = (0, false);
         loop {
-            let page = store.messages(&name, from, 100)?;
-            let Some(last) = page.last().map(|stored| stored.index) else { break };
+            // Those that are hidden are responses, too.
+            let (page, next) = store.page(&name, from, PAGE)?;
             for (stored, about) in page.iter().filter_map(|stored| Some((stored, own(stored)?))) {
                 is_of_responses = true;
-                if !is_deleted(stored.index) || about.conversation().is_some() {
+                if !deleted.contains(&stored.index) || about.conversation().is_some() {
                     return Ok(());
                 }
             }
-            from = last + 1;
+            let Some(next) = next else { break };
+            from = next;
         }
         if !is_of_responses {
             return Ok(());

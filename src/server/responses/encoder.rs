@@ -87,6 +87,8 @@ pub(super) struct Encoder {
     items: Vec<Item>,
     number: u64,
     events: Vec<Event>,
+    /// Bytes of the answer that were taken.
+    taken: usize,
 }
 
 /// A chunk, and the item that it is of, once it is known enough to be one.
@@ -137,6 +139,7 @@ impl Encoder {
             items: Vec::new(),
             number: 0,
             events: Vec::new(),
+            taken: 0,
         }
     }
 
@@ -145,13 +148,21 @@ impl Encoder {
         self.number
     }
 
+    /// Bytes of the answer that it holds.
+    pub(super) const fn taken(&self) -> usize {
+        self.taken
+    }
+
     /// Takes the next entry of the log: the events that follow from it.
     pub(super) fn take(&mut self, entry: Entry) -> Vec<Event> {
         if entry.message_index != Some(self.id.message) || self.status.is_end() {
             return Vec::new();
         }
         match entry.kind {
-            EntryKind::Begin { .. } => self.begin(),
+            EntryKind::Begin { .. } => {
+                self.created_at = entry.created_at;
+                self.begin();
+            }
             EntryKind::Chunk { chunk, .. } => self.chunk(entry.chunk_index.unwrap_or_default(), *chunk),
             EntryKind::Finish { header } => {
                 self.usage = header.usage;
@@ -229,6 +240,7 @@ impl Encoder {
             return;
         }
         let (grown, annotations) = (piece.growing().to_owned(), annotations(&piece));
+        self.taken = self.taken.saturating_add(grown.len());
         match self.chunks.get_mut(&index) {
             // What does not fit was refused before it was stored.
             Some(open) => _ = open.chunk.push_fragment(piece),

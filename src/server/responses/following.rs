@@ -27,6 +27,9 @@ use crate::store::Tail;
 /// What a client does not read waits here, and the log is not read meanwhile.
 const PIECES: usize = 1;
 
+/// A byte of an answer that is followed: as a chunk, and in its item.
+const HELD: usize = 3;
+
 /// What comes next of a response.
 pub(super) enum Next {
     Events(Vec<Event>),
@@ -46,22 +49,26 @@ pub(super) struct Following {
     known: Option<u64>,
     waiting: Option<Waiting>,
     stream: Option<Stream>,
+    /// The answer as far as it was read is held until its end.
+    room: Room,
 }
 
 impl Following {
     /// From the entry at this seq, with which the response begins.
     pub(super) fn open(
         app: &Arc<App>,
+        owner: &str,
         home: &Home,
         first_seq: u64,
         encoder: Encoder,
         known: Option<u64>,
     ) -> Result<Self, Refusal> {
-        // What it reads is bounded, and read again and again: it does not add up.
+        // What it reads is bounded, and read again and again: what adds up is in the encoder.
         let store = if home.is_kept { &app.store } else { &home.store };
         let tail = store.tail(&home.name, Cursor::from(first_seq.saturating_sub(1)))?;
         let closing = app.closing.subscribe();
-        Ok(Self { app: Arc::clone(app), tail: Some(tail), encoder, closing, known, waiting: None, stream: None })
+        let room = app.ledger.room(owner);
+        Ok(Self { app: Arc::clone(app), tail: Some(tail), encoder, closing, known, waiting: None, stream: None, room })
     }
 
     /// With what ends when nobody follows any more.
@@ -96,6 +103,7 @@ impl Following {
             let is_new = |event: &Event| known.is_none_or(|known| event.number > known);
             let events: Vec<Event> =
                 entries.into_iter().flat_map(|entry| self.encoder.take(entry)).filter(is_new).collect();
+            self.room.wait(self.encoder.taken().saturating_mul(HELD)).await?;
             if !events.is_empty() {
                 return Ok(Next::Events(events));
             }

@@ -13,15 +13,17 @@ use super::sealed::{self, Seal, Sealed};
 use crate::error::Error;
 use crate::history::{Conversation, MessageState, StoredMessage, Summary};
 use crate::log::reading::PageSize;
-use crate::log::{AppendOptions, ExpectedHead, Receipt};
+use crate::log::{AppendOptions, ExpectedHead, Limits, Receipt};
 use crate::model::{Body, Chunk, ConversationId, Message, Metadata, Name, Role};
 use crate::server::app::Call;
 use crate::server::openai::{self, Normal, Taken, given, messages, normal};
 use crate::server::refusal::Refusal;
 use crate::store::{Begun, MessageWriter, Store};
 
-/// The tag of a conversation in which a response was deleted that others go on from.
-pub(super) const DELETED: &str = "deleted-response:";
+/// The tag of a conversation in which responses were deleted that others go on from: their answers' indexes follow.
+const DELETED: &str = "deleted-response:";
+/// What an index takes in a tag.
+const INDEX_BYTES: usize = 21;
 
 /// What the name of a conversation begins with that an idempotency key has made.
 pub(super) const KEYED: &str = "response:";
@@ -66,12 +68,12 @@ impl Reach {
             let Some(stored) = page.into_iter().find(|stored| stored.index == id.message) else { continue };
             let Some(mut about) = About::of(&stored) else { continue };
             let item = home.store.describe(&home.name)?;
-            let deleted = format!("{DELETED}{}", id.message);
             // A fork has the answers of its parent; they are responses of the parent alone.
             let is_own = item.id == id.conversation && about_is_here(&about, id);
-            if is_own && !item.tags.contains(&deleted) {
+            if is_own && deleted(&item.tags).all(|deleted| deleted != id.message) {
                 complete(&home, &mut about)?;
-                return Ok(Some(Found { id, home, stored, about, next_message: item.messages }));
+                let (next_message, last_seq) = (item.messages, item.last_seq);
+                return Ok(Some(Found { id, home, stored, about, next_message, last_seq }));
             }
         }
         Ok(None)
@@ -96,6 +98,23 @@ pub(super) fn about_is_here(about: &About, id: ResponseId) -> bool {
     about.fields.get("id").and_then(Value::as_str).is_none_or(|known| known == id.to_string())
 }
 
+/// The answers whose responses were deleted, by the tags of their conversation.
+pub(super) fn deleted(tags: &[String]) -> impl Iterator<Item = u64> {
+    let lists = tags.iter().filter_map(|tag| tag.strip_prefix(DELETED));
+    lists.flat_map(|list| list.split(',').filter_map(|index| index.parse().ok()))
+}
+
+/// Notes that the response of an answer was deleted. A tag has many of them: a conversation has few tags.
+pub(super) fn note_deleted(store: &Store, name: &Name, index: u64) -> Result<(), Error> {
+    let tags = store.describe(name)?.tags;
+    let has_room = |tag: &&String| tag.starts_with(DELETED) && tag.len() + INDEX_BYTES <= Limits::NAME_BYTES;
+    let Some(known) = tags.iter().find(has_room) else {
+        return store.tag(name, &[&format!("{DELETED}{index}")]).map(drop);
+    };
+    store.tag(name, &[&format!("{known},{index}")])?;
+    store.untag(name, &[known]).map(drop)
+}
+
 /// A response that is stored.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
@@ -103,8 +122,9 @@ pub(super) struct Found {
     pub(super) home: Home,
     pub(super) stored: StoredMessage,
     pub(super) about: About,
-    /// The index of the message that comes next in its conversation.
+    /// The index of the message that comes next in its conversation, and the last seq that there was then.
     pub(super) next_message: u64,
+    last_seq: u64,
 }
 
 /// Where a response goes.
@@ -169,7 +189,8 @@ impl Placed {
                     // Its history goes to the disk with it.
                     (fresh(), Way::Copy, Some(loaded))
                 } else if may_append && key.is_none() {
-                    let head = ExpectedHead::At(found.home.store.describe(&found.home.name)?.last_seq);
+                    // As it was when this was the last one: who has gone on from it meanwhile is not overlooked.
+                    let head = ExpectedHead::At(found.last_seq);
                     (found.home, Way::Append(head), Some(loaded))
                 } else {
                     (fresh(), Way::Fork { parent: found.home, at }, Some(loaded))

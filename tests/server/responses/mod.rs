@@ -488,6 +488,59 @@ fn a_response_is_its_owners() {
     assert_eq!(ada.get(&path(&first)).ok(), first);
 }
 
+#[test]
+fn a_deletion_ends_no_other_response() {
+    let server = server("memory:", "openai-chat", &[]);
+    let client = server.client();
+    server.answers(says(Wire::Chat, "one"));
+    let first = create(client, json!("1"), json!({}));
+    let events = Wire::Chat.events(&Wire::Chat.text("one two three", 1), 1);
+    let half = events.len() / 2;
+    let begin = Reply::cut_after(&events, half).wait(1);
+    server.answers(events[half..].iter().fold(begin, |reply, event| reply.then(event)).end());
+    let second = create(client, json!("2"), json!({ "background": true, "previous_response_id": first["id"] }));
+    client.delete(&path(&first)).ok();
+    server.go_on();
+    let last = followed(client, second["id"].as_str().unwrap(), None).pop().unwrap().data["response"].clone();
+    assert_eq!((last["status"].as_str(), &*text(&last)), (Some("completed"), "one two three"));
+}
+
+#[test]
+fn as_many_responses_are_deleted_as_there_are() {
+    let server = server("memory:", "openai-chat", &[]);
+    let client = server.client();
+    let mut all: Vec<Value> = Vec::new();
+    for _ in 0..40 {
+        server.answers(says(Wire::Chat, "yes"));
+        let previous = all.last().map_or(Value::Null, |last| last["id"].clone());
+        all.push(create(client, json!("go"), json!({ "previous_response_id": previous })));
+    }
+    assert_eq!(server.conversations().len(), 1);
+    for (at, response) in all.iter().enumerate() {
+        assert_eq!(client.delete(&path(response)).ok()["deleted"], true, "{at}");
+        assert_eq!(client.get(&path(response)).status, 404);
+        assert!(all.get(at + 1).is_none_or(|next| client.get(&path(next)).status == 200));
+    }
+    assert!(server.conversations().is_empty());
+}
+
+#[test]
+fn a_key_names_its_response_and_none_that_goes_on_from_it() {
+    let mut server = server(DURABLE, "openai-chat", &[]);
+    let ask = |server: &Recorder| {
+        let body = request(json!("go"), json!({})).to_string();
+        server.client().send("POST", "/v1/responses", &[("idempotency-key", "k")], body.as_bytes()).ok()
+    };
+    server.answers(says(Wire::Chat, "one"));
+    let first = ask(&server);
+    server.answers(says(Wire::Chat, "two"));
+    create(server.client(), json!("more"), json!({ "previous_response_id": first["id"] }));
+    assert_eq!(server.conversations().len(), 1);
+    // What the server remembers is gone, and the log alone is left.
+    server.kill_and_restart();
+    assert_eq!(ask(&server), first);
+}
+
 /// Another server of the same store reads a response while it comes, each event once, and from anywhere.
 #[cfg(all(feature = "postgres", unix))]
 #[test]
