@@ -203,14 +203,14 @@ impl Call {
             request.place()?
         };
         let Found::Placed(placed) = found else { return Ok(Placing::Wait) };
-        // It is stored: nobody has to hold it as long as the answer takes.
-        self.asked.body = Captured::Cut;
         let wanted =
             ["/n", "/generationConfig/candidateCount"].iter().find_map(|at| request_value.pointer(at)?.as_u64());
         self.choices = wanted.unwrap_or(1).clamp(1, CHOICES);
         let places = placed.rewritten.iter().filter_map(|at| places.get(*at));
         let items: BTreeSet<usize> = places.filter_map(|place| place.items.clone()).flatten().collect();
         self.about = Some(self.about(&book, &text, &placed, &items)?);
+        // It is stored: nobody has to hold it as long as the answer takes.
+        self.asked.body = Captured::Cut;
         self.placed = Some(*placed);
         Ok(Placing::Done)
     }
