@@ -67,7 +67,7 @@ pub(crate) fn most_connections(set: usize, has_upstreams: bool) -> Connections {
     let left = handles.saturating_sub((handles / 2).clamp(RESERVED.0, RESERVED.1));
     let left = (if has_upstreams { left / 2 } else { left }).max(1);
     if left < set {
-        tracing::warn!(
+        tracing::info!(
             handles,
             connections = left,
             "fewer connections than limits.connections: there are too few file handles"
