@@ -8,6 +8,7 @@ struct Family {
     /// The first to take messages of the role system.
     system_role: Version,
     /// The first to decide itself how much it thinks, to think unless it is asked not to, and to think always.
+    #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only a server sends requests of its own"))]
     thinks: [Version; 3],
 }
 
