@@ -5,8 +5,9 @@ use std::time::Instant;
 
 use axum::Router;
 use axum::extract::{MatchedPath, RawPathParams, Request};
+use axum::http::header::ALLOW;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use axum::routing::{MethodFilter, any, on};
@@ -89,7 +90,13 @@ pub(crate) fn router(app: &Arc<App>, tables: &[(Face, &'static [Route])]) -> Rou
     let sockets = Arc::clone(&gate);
     let handle = move |request: Request| {
         let gate = Arc::clone(&sockets);
-        async move { socket(&gate, request).unwrap_or_else(|refusal| refusal.reply()) }
+        async move {
+            let mut reply = socket(&gate, request).unwrap_or_else(|refusal| refusal.reply());
+            if reply.status() == StatusCode::METHOD_NOT_ALLOWED {
+                reply.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+            }
+            reply
+        }
     };
     router = router.route(responses::SOCKET, on(MethodFilter::GET, handle));
     let router = health::routes(router, app, false);

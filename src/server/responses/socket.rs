@@ -47,11 +47,17 @@ type Socket = WebSocketStream<Counted<TokioIo<Upgraded>>>;
 pub(crate) fn open(call: Call, upgrade: OnUpgrade) -> Outcome {
     let says =
         |name: &str, word: &str| call.header(name).is_some_and(|value| value.to_ascii_lowercase().contains(word));
-    let key = call.header("sec-websocket-key").filter(|_| {
-        says("upgrade", "websocket") && says("connection", "upgrade") && says("sec-websocket-version", "13")
-    });
+    if !says("upgrade", "websocket") {
+        return Err(Refusal::new(
+            405,
+            "method_not_allowed",
+            "Not allowed: GET, but to open a WebSocket; POST asks for a response.",
+        ));
+    }
+    let key = call.header("sec-websocket-key");
+    let key = key.filter(|_| says("connection", "upgrade") && says("sec-websocket-version", "13"));
     let key = key.ok_or_else(|| {
-        let message = "GET is for WebSocket here, version 13; POST asks for a response.";
+        let message = "A WebSocket is opened with a key, and with version 13.";
         Refusal::new(426, "websocket_required", message)
     })?;
     let stream = call.app.streams.begin(&call.caller.key)?;

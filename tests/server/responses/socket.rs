@@ -88,7 +88,7 @@ fn a_socket_has_what_is_not_stored_until_it_closes() {
     assert_eq!(ada.get(&path(&third)).ok(), third);
     assert_eq!(bob.get(&path(&third)).status, 404);
     assert!(!is_in_files(server.running.dir.path(), "canary"));
-    assert_eq!(ada.get("/v1/responses").code(426), "websocket_required");
+    assert_eq!(ada.get("/v1/responses").code(405), "method_not_allowed");
     let nobody = Client { key: None, ..ada.clone() };
     assert_eq!(nobody.get("/v1/responses").status, 401);
 }
