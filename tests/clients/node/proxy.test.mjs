@@ -73,7 +73,7 @@ for (const stream of [false, true]) {
   });
 
   test(`openai, Responses, stream ${stream}`, async () => {
-    const client = new OpenAI({ baseURL: `${address}/v1`, apiKey: "sk-1", maxRetries: 0 });
+    const client = new OpenAI({ baseURL: `${address}/proxy/mine/v1`, apiKey: "sk-1", maxRetries: 0 });
     let last;
     for (const text of ["hello", "and now?"]) {
       const input = [{ type: "message", role: "user", content: [{ type: "input_text", text }] }];
