@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::model::ConversationId;
@@ -10,8 +11,17 @@ use crate::store::Store;
 /// How many requests are known, for those that repeat one without a key.
 const RECENT: usize = 1_024;
 
-/// The digest of a request, and its answer: a conversation, and the message's index.
-type Recent = ([u8; 16], (ConversationId, u64));
+/// For how long a request may be repeated without a key: SDKs give up after 10 minutes.
+const REPEATED: Duration = Duration::from_secs(600);
+
+/// A request that has begun an answer.
+#[derive(Debug)]
+struct Recent {
+    digest: [u8; 16],
+    begun: Instant,
+    /// A conversation, and the message's index.
+    answer: (ConversationId, u64),
+}
 
 /// What all responses of a server share.
 #[derive(Debug)]
@@ -29,7 +39,8 @@ impl BegunResponses {
     /// The answer that a request of this digest has begun.
     pub(crate) fn recent(&self, digest: [u8; 16]) -> Option<(ConversationId, u64)> {
         let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        recent.iter().rev().find(|(known, _)| *known == digest).map(|(_, answer)| *answer)
+        let newest = recent.iter().rev().find(|known| known.digest == digest);
+        newest.filter(|known| known.begun.elapsed() < REPEATED).map(|known| known.answer)
     }
 
     pub(crate) fn remember(&self, digest: [u8; 16], answer: (ConversationId, u64)) {
@@ -37,6 +48,6 @@ impl BegunResponses {
         if recent.len() == RECENT {
             recent.pop_front();
         }
-        recent.push_back((digest, answer));
+        recent.push_back(Recent { digest, begun: Instant::now(), answer });
     }
 }

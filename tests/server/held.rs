@@ -83,7 +83,9 @@ fn answers_that_nobody_reads_stay_within_the_bound() {
     assert_eq!((refused.code(503).as_str(), refused.header("retry-after")), ("busy", Some("1")));
     // The values of a body take much more than it is written with.
     let many = format!("{{\"messages\":[{}]}}", vec!["{}"; 500_000].join(","));
-    assert_eq!(ada.send("POST", "/api/v1/check?for=openai-chat", &[], many.as_bytes()).code(503), "busy");
+    // It is more than one owner may hold; while others hold something, it is refused before that is known.
+    let refused = ada.send("POST", "/api/v1/check?for=openai-chat", &[], many.as_bytes());
+    assert!([(503, "busy"), (413, "limit_exceeded")].contains(&(refused.status, &*refused.code(refused.status))));
     // What nobody waits for any more is given back.
     drop(stuck);
     until("the room comes back", || ada.get(&path).status == 200);

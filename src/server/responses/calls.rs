@@ -114,11 +114,16 @@ pub(super) struct Started {
     report: usize,
 }
 
+/// By what a request is known that comes again.
+fn digest_of(call: &Call, body: &body::Held) -> [u8; 16] {
+    record::digest(&[call.caller.key.as_bytes(), b"\0", &body.bytes].concat())
+}
+
 /// Begins a response. What it does not keep goes with `unkept`.
 pub(super) async fn start(call: &Call, reach: &Reach, bytes: Arc<body::Held>) -> Result<Started, Refusal> {
     let app = Arc::clone(&call.app);
     let stream = app.streams.begin(&call.caller.key)?.with(app.upstreams.begin()?);
-    let request = record::digest(&[call.caller.key.as_bytes(), b"\0", &bytes.bytes].concat());
+    let request = digest_of(call, &bytes);
     let is_retry = call.header("x-stainless-retry-count").is_some_and(|count| count != "0");
     let key = call.idempotency_key()?.map(|key| format!("{}\0key {key}", call.caller.key));
     let digest = key.as_ref().map_or(request, |key| record::digest(key.as_bytes()));
@@ -244,7 +249,7 @@ enum Sent {
 async fn again(call: &Call, reach: &Reach, id: ResponseId, body: &body::Held) -> Result<Started, Refusal> {
     let (asked, found) = (Asked::read(call, &body.bytes)?, found(call, reach, id).await?);
     if let Some(key) = call.idempotency_key()? {
-        let request = record::digest(&[call.caller.key.as_bytes(), b"\0", &body.bytes].concat());
+        let request = digest_of(call, body);
         if found.about.request.as_ref().is_some_and(|known| *known != hex(&request)) {
             let conversation = found.home.name.clone();
             return Err(Error::KeyReused { conversation, key: key.to_owned() }.into());

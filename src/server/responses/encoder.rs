@@ -30,7 +30,7 @@ pub(super) enum Status {
     InProgress,
     Completed,
     /// The reason, in OpenAI's word.
-    Incomplete(&'static str),
+    Incomplete(String),
     Cancelled,
     Failed {
         code: String,
@@ -208,11 +208,12 @@ impl Encoder {
         match reason {
             _ if end.is_cancelled => Status::Cancelled,
             None | Some(FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Refusal) => Status::Completed,
-            Some(FinishReason::Length) => Status::Incomplete("max_output_tokens"),
-            Some(FinishReason::ContentFilter) => Status::Incomplete("content_filter"),
+            Some(FinishReason::Length) => Status::Incomplete("max_output_tokens".to_owned()),
+            Some(FinishReason::ContentFilter) => Status::Incomplete("content_filter".to_owned()),
             Some(FinishReason::Error) => failed("the model's answer failed"),
             Some(FinishReason::Interrupted) => failed("the upstream ended the connection before its answer was whole"),
-            Some(_) => Status::Completed,
+            // What is not known is not called whole.
+            Some(other) => Status::Incomplete(other.as_str().to_owned()),
         }
     }
 

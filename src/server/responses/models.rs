@@ -52,10 +52,8 @@ impl At {
             Some(wire) => wire.parse().ok(),
             None => upstream.target.or_else(|| by_name(name)),
         };
-        let target = target.ok_or_else(|| {
-            let message = format!("The settings do not say which wire the upstream {name:?} speaks: set its `wire`.");
-            Refusal::new(400, "unknown_wire", message)
-        })?;
+        // Nearly every server of models speaks Chat Completions.
+        let target = target.or_else(|| "openai-chat/compatible".parse().ok()).unwrap_or(Target::OPENAI_CHAT);
         Ok(Self { upstream, target, model: model.to_owned(), context_tokens })
     }
 

@@ -223,6 +223,15 @@ fn each_response_is_a_checkpoint() {
     }
 }
 
+/// Nearly every server of models speaks Chat Completions.
+#[test]
+fn an_upstream_of_which_nothing_is_said_is_asked_for_a_chat() {
+    let server = Recorder::with("memory:", "default = true\n", &[]);
+    server.answers(says(Wire::Chat, "yes"));
+    assert_eq!(text(&create(server.client(), json!("go"), json!({}))), "yes");
+    assert!(server.asked().0.starts_with("post /v1/chat/completions "));
+}
+
 #[test]
 fn tools_are_stored_once_and_repeated_each_time() {
     let server = server("memory:", "openai-chat", &[]);

@@ -132,9 +132,9 @@ fn what_providers_streamed_is_what_a_client_puts_together() {
             assert_eq!(said_in(&accumulated(&events)), said_by(&expected), "{}", folder.display());
             let status = events.last().unwrap().data["response"]["status"].as_str().unwrap().to_owned();
             let wanted = match expected["finish_reason"].as_str() {
-                Some("length" | "content_filter") => "incomplete",
+                None | Some("stop" | "tool_calls" | "refusal") => "completed",
                 Some("error" | "interrupted") => "failed",
-                _ => "completed",
+                Some(_) => "incomplete",
             };
             assert_eq!(status, wanted, "{}", folder.display());
             count += 1;

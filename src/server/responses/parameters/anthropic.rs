@@ -15,17 +15,6 @@ use crate::server::responses::tools::Choice;
 /// The least budget of thinking.
 const LEAST_BUDGET: u64 = 1_024;
 
-pub(super) fn same(name: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
-    sheet.set(&[name], value.clone());
-    Ok(())
-}
-
-/// The wire wants it, see `begin`.
-pub(super) fn max_output_tokens(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
-    sheet.set(&["max_tokens"], value.clone());
-    Ok(())
-}
-
 pub(super) fn tool_choice(name: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
     match sheet.choose(value)? {
         _ if sheet.tools.is_empty() => {}

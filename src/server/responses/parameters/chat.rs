@@ -10,12 +10,6 @@ use super::wishes::{Format, Reasoning, SCHEMA, Text};
 use crate::server::refusal::Refusal;
 use crate::server::responses::tools::Choice;
 
-/// A parameter of the same name.
-pub(super) fn same(name: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
-    sheet.set(&[name], value.clone());
-    Ok(())
-}
-
 /// A parameter of the same name where the models are OpenAI's; other servers do not know it, and the client loses nothing.
 pub(super) fn at_openai(name: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
     if sheet.is_openais() {

@@ -12,24 +12,8 @@ use crate::provider::anthropic::models;
 use crate::server::refusal::Refusal;
 use crate::server::responses::tools::Choice;
 
-const CONFIG: &str = "inferenceConfig";
 /// Parameters of one maker's models.
 const OF_MODEL: &str = "additionalModelRequestFields";
-
-pub(super) fn max_output_tokens(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
-    sheet.set(&[CONFIG, "maxTokens"], value.clone());
-    Ok(())
-}
-
-pub(super) fn temperature(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
-    sheet.set(&[CONFIG, "temperature"], value.clone());
-    Ok(())
-}
-
-pub(super) fn top_p(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
-    sheet.set(&[CONFIG, "topP"], value.clone());
-    Ok(())
-}
 
 /// There is no word for `none`: tools that are not declared would be declared again for the calls of the history.
 pub(super) fn tool_choice(name: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {

@@ -16,31 +16,6 @@ const THINKING: &str = "thinkingConfig";
 /// Most tokens of thinking of the models that take a number.
 const MOST_BUDGET: u64 = 24_576;
 
-pub(super) fn max_output_tokens(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
-    sheet.set(&[CONFIG, "maxOutputTokens"], value.clone());
-    Ok(())
-}
-
-pub(super) fn temperature(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
-    sheet.set(&[CONFIG, "temperature"], value.clone());
-    Ok(())
-}
-
-pub(super) fn top_p(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
-    sheet.set(&[CONFIG, "topP"], value.clone());
-    Ok(())
-}
-
-pub(super) fn presence_penalty(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
-    sheet.set(&[CONFIG, "presencePenalty"], value.clone());
-    Ok(())
-}
-
-pub(super) fn frequency_penalty(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
-    sheet.set(&[CONFIG, "frequencyPenalty"], value.clone());
-    Ok(())
-}
-
 pub(super) fn tool_choice(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
     let path = ["toolConfig", "functionCallingConfig"];
     let [config, calling] = path;

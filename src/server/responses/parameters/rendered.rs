@@ -71,6 +71,7 @@ pub(in crate::server::responses) fn rendered(
     for row in TABLE {
         let Some(value) = given(row.name) else { continue };
         match row.on(target) {
+            Does::At(path) => sheet.set(&path.split('.').collect::<Vec<_>>(), value.clone()),
             Does::Mapped(_, map) => map(row.name, value, &mut sheet)?,
             Does::Refused if is_nothing(value) => {}
             Does::Refused => return Err(sheet.no_place(row.name)),

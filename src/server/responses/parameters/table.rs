@@ -7,7 +7,7 @@ use super::sheet::Sheet;
 use super::{anthropic, chat, converse, gemini, own};
 use crate::provider::Target;
 use crate::server::refusal::Refusal;
-use Does::{Here, Kept, Mapped, Refused};
+use Does::{At, Here, Kept, Mapped, Refused};
 
 /// Fills a parameter in: its name, its value.
 type Map = fn(&str, &Value, &mut Sheet<'_>) -> Result<(), Refusal>;
@@ -15,6 +15,8 @@ type Map = fn(&str, &Value, &mut Sheet<'_>) -> Result<(), Refusal>;
 /// What becomes of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Does {
+    /// It is sent at this path, as it is.
+    At(&'static str),
     /// It is sent under this name, which only the table of the documentation needs.
     Mapped(#[cfg_attr(not(test), expect(dead_code))] &'static str, Map),
     /// The response repeats it; it is not sent.
@@ -173,41 +175,35 @@ pub(super) const TABLE: &[Row] = &[
                 chat::max_output_tokens,
             ),
             AS_IT_IS,
-            Mapped("`max_tokens`", anthropic::max_output_tokens),
-            Mapped("`generationConfig.maxOutputTokens`", gemini::max_output_tokens),
-            Mapped("`inferenceConfig.maxTokens`", converse::max_output_tokens),
+            At("max_tokens"),
+            At("generationConfig.maxOutputTokens"),
+            At("inferenceConfig.maxTokens"),
         ],
     ),
     row(
         "temperature",
         Number(0.0, 2.0),
         [
-            Mapped("the same", chat::same),
+            At("temperature"),
             AS_IT_IS,
-            Mapped("the same", anthropic::same),
-            Mapped("`generationConfig.temperature`", gemini::temperature),
-            Mapped("`inferenceConfig.temperature`", converse::temperature),
+            At("temperature"),
+            At("generationConfig.temperature"),
+            At("inferenceConfig.temperature"),
         ],
     ),
     row(
         "top_p",
         Number(0.0, 1.0),
-        [
-            Mapped("the same", chat::same),
-            AS_IT_IS,
-            Mapped("the same", anthropic::same),
-            Mapped("`generationConfig.topP`", gemini::top_p),
-            Mapped("`inferenceConfig.topP`", converse::top_p),
-        ],
+        [At("top_p"), AS_IT_IS, At("top_p"), At("generationConfig.topP"), At("inferenceConfig.topP")],
     ),
     row(
         "presence_penalty",
         Number(-2.0, 2.0),
         [
-            Mapped("the same", chat::same),
+            At("presence_penalty"),
             Mapped("the same, unless 0", own::unless_zero),
             NOT_ZERO,
-            Mapped("`generationConfig.presencePenalty`", gemini::presence_penalty),
+            At("generationConfig.presencePenalty"),
             NOT_ZERO,
         ],
     ),
@@ -215,10 +211,10 @@ pub(super) const TABLE: &[Row] = &[
         "frequency_penalty",
         Number(-2.0, 2.0),
         [
-            Mapped("the same", chat::same),
+            At("frequency_penalty"),
             Mapped("the same, unless 0", own::unless_zero),
             NOT_ZERO,
-            Mapped("`generationConfig.frequencyPenalty`", gemini::frequency_penalty),
+            At("generationConfig.frequencyPenalty"),
             NOT_ZERO,
         ],
     ),

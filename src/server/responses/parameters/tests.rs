@@ -531,7 +531,7 @@ fn every_parameter_is_mapped_kept_or_refused() {
                     assert!(row.name == "stream_options" || given.get(row.name) == Some(&request[row.name]), "{place}");
                 }
                 Does::Here => assert_eq!(with.unwrap(), without, "{place}"),
-                Does::Mapped(..) => match with {
+                Does::At(_) | Does::Mapped(..) => match with {
                     Ok(with) => assert_ne!(with, without, "{place}"),
                     Err(refusal) => assert_eq!(refusal.code, Some("unsupported_parameter"), "{place}"),
                 },
@@ -695,10 +695,12 @@ fn the_documentation_has_the_table() {
     let mut table = format!("\n| parameter | {} |\n|{}\n", WIRES.join(" | "), "---|".repeat(WIRES.len() + 1));
     for row in TABLE {
         let cells = row.does.map(|does| match does {
-            Does::Mapped(name, _) => name,
-            Does::Kept => "kept",
-            Does::Refused => "refused",
-            Does::Here => "here",
+            Does::At(path) if path == row.name => "the same".to_owned(),
+            Does::At(path) => format!("`{path}`"),
+            Does::Mapped(name, _) => name.to_owned(),
+            Does::Kept => "kept".to_owned(),
+            Does::Refused => "refused".to_owned(),
+            Does::Here => "here".to_owned(),
         });
         table += &format!("| `{}` | {} |\n", row.name, cells.join(" | "));
     }
