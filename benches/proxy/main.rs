@@ -1,7 +1,8 @@
 //! What the proxy costs: `cargo bench --bench proxy --features server`. Streams of an answer through `convo proxy`, which records them on
-//! sled, beside the same through a proxy of the same library that only copies bytes, and beside none, in rounds in turn: the time to the
-//! first piece of an answer and to its end, at 1, 64 and 512 streams at one time, and the memory of each proxy for a stream. The model
-//! gives a piece each 30 milliseconds. Client, model and proxies run on the same cores. `CONVO_BENCH_DIR` is where the store is.
+//! sled, beside the same through a proxy of the same library that only copies bytes, beside none, and beside the Responses API over the
+//! same model, in rounds in turn: the time to the first piece of an answer and to its end, at 1, 64 and 512 streams at one time, and the
+//! memory of each proxy for a stream. `-- 64` measures only that many streams. The model gives a piece each 30 milliseconds. Client, model
+//! and proxies run on the same cores. `CONVO_BENCH_DIR` is where the store is.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, missing_docs, reason = "a benchmark")]
 
 use std::convert::Infallible;
@@ -48,20 +49,26 @@ fn main() {
     let store = format!("sled:{}", folder.path().join("store").display());
     convo.args(["--store", &store, "--json", "proxy", "mine", "--listen", "127.0.0.1:0"]);
     convo.args(["--url", &format!("http://{model}")]).env("CONVO_LOG__LEVEL", "warn");
-    let convo = Running::start(&mut convo, |line| {
-        let said: serde_json::Value = serde_json::from_str(line).unwrap();
-        format!("{}/proxy/mine", said["listening"].as_str().unwrap())
-    });
+    let convo = Running::start(&mut convo, listening);
+    let settings = folder.path().join("convo.toml");
+    let upstream = format!("[[upstream]]\nname = \"mine\"\nurl = \"http://{model}\"\nwire = \"anthropic\"\n");
+    std::fs::write(&settings, upstream).unwrap();
+    let mut responses = Command::new(env!("CARGO_BIN_EXE_convo"));
+    let store = format!("sled:{}", folder.path().join("responses").display());
+    responses.args(["--store", &store, "--json", "serve", "--listen", "127.0.0.1:0", "--config"]).arg(&settings);
+    let responses = Running::start(responses.env("CONVO_LOG__LEVEL", "warn"), listening);
     let ways = [
-        ("none", format!("http://{model}"), None),
-        ("copies", plain.url(), Some(&plain)),
-        ("convo", convo.url(), Some(&convo)),
+        ("none", format!("http://{model}/v1/messages"), None),
+        ("copies", format!("{}/v1/messages", plain.url), Some(&plain)),
+        ("convo", format!("{}/proxy/mine/v1/messages", convo.url), Some(&convo)),
+        ("responses", format!("{}/v1/responses", responses.url), Some(&responses)),
     ];
     println!("| streams | proxy | first piece p50, p99 | end p50, p99 | memory for a stream |");
     println!("|---:|---|---|---|---|");
-    for streams in [1, 64, 512] {
+    let wanted: Vec<usize> = std::env::args().filter_map(|arg| arg.parse().ok()).collect();
+    for streams in [1, 64, 512].into_iter().filter(|streams| wanted.is_empty() || wanted.contains(streams)) {
         let mut times = ways.each_ref().map(|_| (Vec::new(), Vec::new()));
-        let mut grown = [0_u64; 3];
+        let mut grown = [0_u64; 4];
         for round in 0..=ROUNDS {
             for (at, (_, url, running)) in ways.iter().enumerate() {
                 let before = running.map(|running| running.reset());
@@ -89,6 +96,12 @@ fn main() {
     }
 }
 
+/// Where `convo` listens, as its first line says.
+fn listening(line: &str) -> String {
+    let said: serde_json::Value = serde_json::from_str(line).unwrap();
+    said["listening"].as_str().unwrap().to_owned()
+}
+
 /// A proxy in a process of its own.
 struct Running {
     child: Child,
@@ -101,10 +114,6 @@ impl Running {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         Self { child, url: url(line.trim()) }
-    }
-
-    fn url(&self) -> String {
-        self.url.clone()
     }
 
     /// Forgets its highest memory: what it takes now.
@@ -131,7 +140,7 @@ impl Drop for Running {
 /// So many calls at one time, until there were enough: the times to the first piece and to the end of each.
 async fn calls(url: &str, streams: usize) -> (Vec<Duration>, Vec<Duration>) {
     let client: Client<HttpConnector, Full<Bytes>> = Client::builder(TokioExecutor::new()).build_http();
-    let uri: Uri = format!("{url}/v1/messages").parse().unwrap();
+    let uri: Uri = url.parse().unwrap();
     let each = CALLS.div_ceil(streams).min(8);
     let running: Vec<_> = (0..streams)
         .map(|_| {
@@ -154,9 +163,12 @@ async fn calls(url: &str, streams: usize) -> (Vec<Duration>, Vec<Duration>) {
 
 async fn call(client: &Client<HttpConnector, Full<Bytes>>, uri: Uri) -> (Duration, Duration) {
     let text = "What is in this folder? ".repeat(40);
-    let body = serde_json::json!({
-        "model": "m-1", "max_tokens": 100, "stream": true, "messages": [{ "role": "user", "content": text }],
-    });
+    let body = if uri.path().ends_with("/responses") {
+        serde_json::json!({ "model": "mine/m-1", "max_output_tokens": 100, "stream": true, "input": text })
+    } else {
+        let messages = [serde_json::json!({ "role": "user", "content": text })];
+        serde_json::json!({ "model": "m-1", "max_tokens": 100, "stream": true, "messages": messages })
+    };
     let request = Request::post(uri).header("x-api-key", "sk-1").body(Full::from(body.to_string())).unwrap();
     let begun = Instant::now();
     let mut answer = client.request(request).await.unwrap();

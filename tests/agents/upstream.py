@@ -167,10 +167,21 @@ def responses(request, number):
 
 
 def chat(request, number):
-    """A stream of Chat Completions. It calls no tools."""
+    """A stream of Chat Completions. Of tools it calls Codex's shell."""
     made = {"id": f"chatcmpl_{number}", "object": "chat.completion.chunk", "created": 1, "model": request["model"]}
-    deltas = [{"role": "assistant", "content": ""}, *[{"content": half} for half in halves(f"{SENTENCE} ({number})")], {}]
-    return [{**made, "choices": [{"index": 0, "delta": delta, "finish_reason": None if delta else "stop"}]} for delta in deltas]
+    last, declared = request["messages"][-1], [tool["function"]["name"] for tool in request.get("tools", [])]
+    content = last.get("content") or ""
+    text = content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+    commands = wanted(text) if last["role"] == "user" and "exec_command" in declared else []
+    deltas = [{"role": "assistant", "content": ""}]
+    for at, command in enumerate(commands):
+        call = {"id": f"call_{number}_{at}", "type": "function", "function": {"name": "exec_command", "arguments": ""}}
+        deltas.append({"tool_calls": [{"index": at, **call}]})
+        deltas += [{"tool_calls": [{"index": at, "function": {"arguments": half}}]} for half in halves(json.dumps({"cmd": command}))]
+    if not commands:
+        deltas += [{"content": half} for half in halves(f"{SENTENCE} ({number})")]
+    reason = "tool_calls" if commands else "stop"
+    return [{**made, "choices": [{"index": 0, "delta": delta, "finish_reason": None if delta else reason}]} for delta in [*deltas, {}]]
 
 
 def gemini(request, number):
