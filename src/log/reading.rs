@@ -527,11 +527,11 @@ pub(crate) fn find_item(log: &dyn Log, view: &View, item: &str) -> Result<Option
     Ok(None)
 }
 
-/// As [`find_item`], where the first that bears it counts, hidden or not.
+/// As [`find_item`], where the last that bears it counts, hidden or not.
 #[cfg(feature = "server")]
 pub(crate) fn find_hidden_item(log: &dyn Log, view: &View, item: &str) -> Result<Option<Item>> {
     let entries = entries_at(log, view);
-    for seq in log.item_seqs(view, item)? {
+    for seq in log.item_seqs(view, item)?.into_iter().rev() {
         let entry = entries.at(seq, "an entry", |record, line| Entry::read(record, seq, line).map(Some))?;
         let Some(message_index) = entry.message_index.filter(|_| bears(&entry, item)) else { continue };
         let (key, chunk_index) = (view.head.key.clone(), entry.chunk_index.filter(|_| is_chunks(&entry, item)));

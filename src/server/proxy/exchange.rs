@@ -19,6 +19,8 @@ use crate::server::config::WithoutSession;
 pub(crate) struct Asked {
     /// The exchange, as `x-convo-exchange` names it.
     pub(crate) id: Uuid,
+    /// The response whose answer it gets, of an earlier call.
+    pub(crate) fetched: Option<String>,
     pub(crate) caller: Caller,
     /// The upstream's name in the settings.
     pub(crate) upstream: String,

@@ -37,6 +37,7 @@ use super::keys::Scope;
 use super::metrics::Reason;
 use super::refusal::Refusal;
 use super::room::Rates;
+use crate::provider::Target;
 use answer::{Line, Passing};
 use exchange::{Asked, Captured, Secrets};
 use sending::Sending;
@@ -146,23 +147,26 @@ async fn begin(
         first: None,
         bytes: 0,
     };
-    let is_recorded = called.is_some() && upstream.set.record != Record::No;
+    let wants_records = upstream.set.record != Record::No;
+    let is_recorded = called.is_some() && wants_records;
+    let fetched = wires::fetched(&asked.method, path).filter(|_| wants_records);
     let reason = match (called, is_recorded) {
         (_, true) => "started",
         (Some(_), false) => "no; reason=off",
         (None, false) => "no; reason=no-call",
     };
     // A dialect is one of its wire: an upstream may have several wires.
-    let spoken = called.map(|target| {
+    let spoken = called.or(fetched.map(|_| Target::OPENAI_RESPONSES)).map(|target| {
         let spoken = upstream.target.filter(|spoken| spoken.wire().name == target.wire().name);
         spoken.unwrap_or(target)
     });
-    let repaired = spoken.filter(|_| upstream.set.repair != Repair::Never);
+    let repaired = spoken.filter(|_| called.is_some() && upstream.set.repair != Repair::Never);
     let connection = app.upstreams.begin().inspect_err(|_| refused("streams"))?;
     let stream = app.streams.begin(&caller.key).inspect_err(|_| refused("streams"))?.with(connection);
     let owner = caller.owner.clone();
-    let recorded = spoken.filter(|_| is_recorded).map(|target| Asked {
+    let recorded = spoken.filter(|_| is_recorded || fetched.is_some()).map(|target| Asked {
         id,
+        fetched: fetched.map(str::to_owned),
         caller,
         upstream: upstream.set.name.clone(),
         target,

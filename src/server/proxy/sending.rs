@@ -154,7 +154,8 @@ impl Sending {
 
     /// Whether nothing is sent before the request is durable.
     fn is_required(&self) -> bool {
-        let is_recorded = self.asked.is_some() || self.passing.recording.is_some();
+        let is_recorded = self.asked.as_ref().is_some_and(|asked| asked.fetched.is_none());
+        let is_recorded = is_recorded || self.passing.recording.is_some();
         is_recorded && self.passing.upstream.set.record == Record::Required
     }
 

@@ -32,6 +32,17 @@ pub(super) fn called(method: &Method, path: &str) -> Option<Target> {
     })
 }
 
+/// The id of the response that a call asks for once more: `GET .../responses/ID`, or `POST .../responses/ID/cancel`.
+pub(super) fn fetched<'p>(method: &Method, path: &'p str) -> Option<&'p str> {
+    let path = match *method {
+        Method::GET => path,
+        Method::POST => path.strip_suffix("/cancel")?,
+        _ => return None,
+    };
+    let (before, id) = path.rsplit_once('/')?;
+    (before.ends_with("/responses") && !id.is_empty()).then_some(id)
+}
+
 /// Whether a path ends with `/BEFORE/MODEL` and what is after it.
 fn is_of_model(path: &str, before: &str, after: &str) -> bool {
     let model = path.strip_suffix(after).and_then(|path| path.rsplit_once('/'));
@@ -77,6 +88,18 @@ mod tests {
         for (path, wire) in table {
             assert_eq!(called(&Method::POST, path).map(|target| target.wire().name), wire, "{path}");
             assert!(called(&Method::GET, path).is_none(), "{path}");
+        }
+        let responses = [
+            (Method::GET, "/v1/responses/resp_1", Some("resp_1")),
+            (Method::POST, "/v1/responses/resp_1/cancel", Some("resp_1")),
+            (Method::POST, "/v1/responses/resp_1", None),
+            (Method::DELETE, "/v1/responses/resp_1", None),
+            (Method::GET, "/v1/responses/resp_1/input_items", None),
+            (Method::GET, "/v1/responses/", None),
+            (Method::GET, "/v1/responses", None),
+        ];
+        for (method, path, id) in responses {
+            assert_eq!(fetched(&method, path), id, "{method} {path}");
         }
         assert_eq!(of_errors(&Method::POST, "/v1/messages/count_tokens").wire().name, "anthropic");
         assert_eq!(of_errors(&Method::GET, "/v1beta/models").wire().name, "gemini");

@@ -1,11 +1,13 @@
 //! What is recorded of the calls that pass: a server, an upstream whose answers a test writes, and clients.
 //!
 //! - `answers`: what a model says, as each wire says it. `said`: what a request, or a stored conversation, says, for comparing.
-//! - `sent`: requests byte for byte. `calls`: one call, however it ends. `misuse`: what clients and upstreams should not do.
+//! - `sent`: requests byte for byte. `calls`: one call, however it ends. `fetched`: an answer that comes by a later one.
+//!   `misuse`: what clients and upstreams should not do.
 //! - `traffic`: the requests of real programs, in their order. `requirements`: the points of what makes a conversation.
 
 pub(crate) mod answers;
 mod calls;
+mod fetched;
 mod misuse;
 mod requirements;
 mod said;
@@ -214,6 +216,18 @@ impl Recorder {
         body: &[u8],
         reply: Reply,
     ) -> Open {
+        self.begin_with("POST", client, path, headers, body, reply)
+    }
+
+    fn begin_with(
+        &self,
+        method: &str,
+        client: &Client,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+        reply: Reply,
+    ) -> Open {
         let number = {
             let mut replies = self.replies.lock().unwrap();
             let number = replies.len().to_string();
@@ -224,7 +238,7 @@ impl Recorder {
             .into_iter()
             .chain(headers.iter().copied())
             .collect();
-        client.open("POST", &format!("/proxy/up{path}"), &all, body)
+        client.open(method, &format!("/proxy/up{path}"), &all, body)
     }
 
     /// Sends a call, and reads its answer.

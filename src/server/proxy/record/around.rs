@@ -15,6 +15,8 @@ use crate::history::StoredMessage;
 
 /// The field of a message's metadata that says what the proxy knows of it.
 pub(super) const FIELD: &str = "convo";
+/// The field of an answer's metadata that says how the call ended.
+pub(super) const END_FIELD: &str = "convo_end";
 /// The fields that hold the messages, on any wire.
 const MESSAGES: &[&str] = &["messages", "input", "contents"];
 /// A field of fewer bytes is kept with every answer: its digest would be as long.

@@ -120,6 +120,8 @@ pub(crate) enum State {
     Complete,
     /// The answer ended early.
     Cut,
+    /// The provider makes the answer in the background. It is stored when a client gets it.
+    Queued,
     /// The answer was stopped by a call of the API.
     Stopped,
     /// The upstream answered with an error, or not at all.
@@ -142,6 +144,7 @@ impl State {
             Self::Started => "started",
             Self::Complete => "complete",
             Self::Cut => "cut",
+            Self::Queued => "queued",
             Self::Stopped => "stopped",
             Self::Failed => "failed",
             Self::TooFast => "too_fast",

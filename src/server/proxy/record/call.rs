@@ -8,8 +8,9 @@ use axum::http::{HeaderMap, StatusCode};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::around::{self, About, FIELD, Rewritten};
+use super::around::{self, About, END_FIELD, FIELD, Rewritten};
 use super::book::{self, Book, End, Entry, State};
+use super::fetched::{self, Awaited};
 use super::place::Found;
 use super::plan::Placed;
 use super::request::Request;
@@ -42,8 +43,8 @@ const TAKEN: usize = 6;
 const ERROR_BYTES: usize = 64 * 1024;
 /// The most bytes of an error's words that are kept in the book.
 const WORDS: usize = 1_000;
-/// The field of an answer's metadata that says how the call ended.
-pub(super) const END_FIELD: &str = "convo_end";
+/// How often a fetched answer is stored again, where something else was written at the same time.
+const RACES: usize = 5;
 /// The most choices of one answer that are stored.
 const CHOICES: u64 = 16;
 
@@ -65,6 +66,10 @@ pub(super) struct Call {
     asked: Asked,
     begun: Instant,
     placed: Option<Placed>,
+    /// What has come of an answer that is fetched, if it is to be stored; and the seq that its message must follow.
+    fetched: Option<Vec<u8>>,
+    expected: Option<u64>,
+    is_background: bool,
     /// How many choices the request wants.
     choices: u64,
     /// Why nothing more is stored.
@@ -100,6 +105,9 @@ impl Call {
             room,
             begun: Instant::now(),
             placed: None,
+            fetched: None,
+            expected: None,
+            is_background: false,
             choices: 1,
             unrecorded: None,
             about: None,
@@ -140,12 +148,13 @@ impl Call {
     }
 
     fn pending(&self) -> usize {
-        self.voices.iter().map(Voice::pending).sum()
+        self.fetched.as_ref().map_or(0, Vec::len) + self.voices.iter().map(Voice::pending).sum::<usize>()
     }
 
     /// What it holds while it takes so many bytes of the answer. Each choice has them.
     pub(super) fn taking(&self, bytes: usize) -> usize {
-        bytes.saturating_mul(self.voices.len()).saturating_add(self.pending()).saturating_mul(TAKEN)
+        let copies = self.voices.len() + usize::from(self.fetched.is_some());
+        bytes.saturating_mul(copies).saturating_add(self.pending()).saturating_mul(TAKEN)
     }
 
     /// What it holds until more comes.
@@ -159,6 +168,17 @@ impl Call {
         let owner = self.asked.caller.owner.clone();
         let store = self.store.clone();
         let book = Book::open(&store, &app.exchanges, &owner)?;
+        if let Some(response) = &self.asked.fetched {
+            let entry = book.response(response)?;
+            let of_own = |entry: &Entry| book.own(entry.conversation);
+            if let Some(entry) = entry
+                && fetched::awaited(&book, &of_own(&entry), entry.exchange)?.is_some()
+            {
+                self.fetched = Some(Vec::new());
+                self.placed = Some(Placed { entry, asked: [0; 16], first: 0, rewritten: Vec::new() });
+            }
+            return Ok(Placing::Done);
+        }
         let body = match &self.asked.body {
             Captured::Whole(body) => body.clone(),
             Captured::TooLarge => return self.leave_out(&book, State::TooLarge, None),
@@ -206,6 +226,7 @@ impl Call {
         let wanted =
             ["/n", "/generationConfig/candidateCount"].iter().find_map(|at| request_value.pointer(at)?.as_u64());
         self.choices = wanted.unwrap_or(1).clamp(1, CHOICES);
+        self.is_background = request_value.get("background") == Some(&Value::Bool(true));
         let places = placed.rewritten.iter().filter_map(|at| places.get(*at));
         let items: BTreeSet<usize> = places.filter_map(|place| place.items.clone()).flatten().collect();
         self.about = Some(self.about(&book, &text, &placed, &items)?);
@@ -282,9 +303,11 @@ impl Call {
             Some(coding) => self.coding = coding,
             None => _ = self.unrecorded.get_or_insert(State::Unreadable),
         }
-        if status.is_success() {
+        if status.is_success() && self.asked.fetched.is_none() {
             let id = |choice| if choice == 0 { self.exchange() } else { Uuid::now_v7() };
-            self.voices = (0..self.choices).map(|at| Voice::new(self.asked.target, at, id(at))).collect();
+            let voice = |at| Voice::new(self.asked.target, at, id(at));
+            let voice = |at| if self.is_background { voice(at).in_the_background() } else { voice(at) };
+            self.voices = (0..self.choices).map(voice).collect();
         }
         self.head = Some(Head { status, waited, request_id });
     }
@@ -330,6 +353,10 @@ impl Call {
             self.stop_taking();
             return Ok(());
         }
+        if self.asked.fetched.is_some() {
+            self.fetched.iter_mut().for_each(|fetched| fetched.extend_from_slice(&piece));
+            return Ok(());
+        }
         if self.voices.is_empty() {
             let left = ERROR_BYTES.saturating_sub(self.error.len());
             self.error.extend_from_slice(piece.get(..left.min(piece.len())).unwrap_or_default());
@@ -352,6 +379,7 @@ impl Call {
                 name: name.clone(),
                 secrets: &self.asked.secrets,
                 about: &mut of_request,
+                expected: self.expected,
                 end: &|| Some((END_FIELD, self.end().ok()?)),
             };
             let taken = take(voice, &mut place);
@@ -385,15 +413,26 @@ impl Call {
             "total_ms": milliseconds(self.begun.elapsed()),
             "delivered": !self.has_left,
         });
-        if let Some(fields) = end.as_object_mut().filter(|_| !self.report.is_empty()) {
-            fields.insert("repaired".to_owned(), Value::from(self.report.clone()));
+        if let Some(fields) = end.as_object_mut() {
+            if !self.report.is_empty() {
+                fields.insert("repaired".to_owned(), Value::from(self.report.clone()));
+            }
+            if self.asked.fetched.is_some() {
+                fields.insert(fetched::FIELD.to_owned(), Value::Bool(true));
+            }
         }
         book::json(&end)
     }
 
-    /// Stores the end, and logs it: what has become of the call.
-    pub(super) fn finish(mut self, ended: Ended, is_behind: bool, is_stopped: bool) -> Result<State, Refusal> {
-        let state = self.end_with(ended, is_behind, is_stopped)?;
+    /// Stores the end, and logs it: what has become of the call; `None` if it gets an answer that is not stored.
+    pub(super) fn finish(mut self, ended: Ended, is_behind: bool, is_stopped: bool) -> Result<Option<State>, Refusal> {
+        let state = match self.asked.fetched {
+            Some(_) => match self.end_fetched()? {
+                Some(state) => state,
+                None => return Ok(None),
+            },
+            None => self.end_with(ended, is_behind, is_stopped)?,
+        };
         let (first, entry) = (self.voices.first(), self.placed.as_ref().map(|placed| &placed.entry));
         let tokens = first.and_then(|voice| voice.tokens);
         tracing::info!(
@@ -408,7 +447,44 @@ impl Call {
             milliseconds = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX),
             "{RECORDED}"
         );
-        Ok(state)
+        Ok(Some(state))
+    }
+
+    /// Stores an answer that was fetched in the place of what is stored of it, if it has ended.
+    fn end_fetched(&mut self) -> Result<Option<State>, Refusal> {
+        let (Some(placed), Some(fetched)) = (self.placed.clone(), self.fetched.take()) else { return Ok(None) };
+        let Some(response) = fetched::ended(&fetched) else { return Ok(None) };
+        // From here on it is the call that was to be answered.
+        self.asked.id = placed.entry.exchange;
+        let (app, store, owner) = (Arc::clone(&self.app), self.store.clone(), self.asked.caller.owner.clone());
+        let book = Book::open(&store, &app.exchanges, &owner)?;
+        let name = book.own(placed.entry.conversation);
+        // Several clients may get it at one time.
+        let _alone = app.appending.alone(placed.entry.conversation);
+        for _ in 0..RACES {
+            let Some(Awaited { earlier, .. }) = fetched::awaited(&book, &name, self.exchange())? else {
+                return Ok(None);
+            };
+            match store.remove(&name, earlier.index, None) {
+                Ok(_) | Err(Error::NotFound { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let Some(Awaited { last_seq, about, .. }) = fetched::awaited(&book, &name, self.exchange())? else {
+                return Ok(None);
+            };
+            self.about = about.map(|about| book::json(&about)).transpose()?;
+            self.expected = Some(last_seq);
+            self.voices = vec![Voice::new(self.asked.target, 0, self.exchange())];
+            match self.speak(|voice, place| voice.take(response.as_bytes(), place)) {
+                // Something was written meanwhile: perhaps this answer, by another server.
+                Err(refusal) if refusal.code == Some("stale_head") => {}
+                taken => {
+                    taken?;
+                    return self.end_with(Ended::Whole, false, false).map(Some);
+                }
+            }
+        }
+        Ok(None)
     }
 
     fn end_with(&mut self, ended: Ended, is_behind: bool, is_stopped: bool) -> Result<State, Refusal> {
@@ -433,6 +509,7 @@ impl Call {
                 Some(FinishReason::Error) => State::Failed,
                 Some(FinishReason::Interrupted) if is_stopped => State::Stopped,
                 Some(FinishReason::Interrupted) => State::Cut,
+                reason if fetched::is_queued(reason) => State::Queued,
                 _ if first.is_none_or(|voice| voice.message.is_none()) => State::Cut,
                 _ => State::Complete,
             },

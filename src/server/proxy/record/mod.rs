@@ -7,7 +7,8 @@
 //! - `request`: one whose place is looked for; `place`: where it belongs; `plan`: what of it is stored there.
 //! - `around`: what surrounds the messages. `sent`: a request byte for byte, kept as a `delta`. `outcome`: what has become of a
 //!   call.
-//! - `call`: one call, from its request to the end of its answer; `voice`: one choice of the answer.
+//! - `call`: one call, from its request to the end of its answer; `voice`: one choice of the answer. `fetched`: an answer that a
+//!   later call gets.
 //! - here: what passes is handed over, and one task for each call takes it.
 
 mod around;
@@ -16,6 +17,7 @@ mod call;
 mod delta;
 mod echo;
 mod erased;
+mod fetched;
 mod meaning;
 mod outcome;
 mod place;
@@ -199,7 +201,7 @@ impl Following {
         }
         let (is_behind, is_stopped) = (self.queue.is_behind.load(Ordering::Acquire), *self.stopped.borrow());
         match self.app.pool.run(move || call.finish(ended, is_behind, is_stopped)).await {
-            Ok(state) => self.app.metrics.recorded(state.as_str()),
+            Ok(state) => _ = state.map(|state| self.app.metrics.recorded(state.as_str())),
             Err(refusal) => {
                 self.app.metrics.recorded(State::StoreFailed.as_str());
                 failed(&refusal);

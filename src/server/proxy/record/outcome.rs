@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::around::About;
+use super::around::{About, END_FIELD};
 use super::book::{Book, End, How, State};
 use super::sent::Requests;
 use crate::error::{Error, Result};
@@ -114,7 +114,7 @@ pub(crate) fn request(store: &Store, room: &Room, owner: &str, id: Uuid) -> std:
     let requests = Requests { book: &book, name, room, recent: None };
     let known = requests.read(&about)?;
     let known = known.ok_or_else(|| not_kept("something that it holds was redacted since"))?;
-    let end = stored.message.metadata.extra.get(super::call::END_FIELD);
+    let end = stored.message.metadata.extra.get(END_FIELD);
     let end = end.and_then(|end| serde_json::from_str::<Repaired>(end.as_str()).ok());
     Ok(AsSent {
         bytes: std::sync::Arc::unwrap_or_clone(known.bytes),

@@ -1,6 +1,7 @@
 //! A call that was recorded, as it is now: its answer, and the other answers to the same question.
 
 use super::book::Entry;
+use super::fetched::is_queued;
 use crate::history::{MessageState, StoredMessage};
 use crate::model::{FinishReason, Json, Name};
 
@@ -39,7 +40,7 @@ impl Answer {
         let is_lost = stored.state == MessageState::Interrupted;
         let reason = stored.message.finish_reason.as_ref();
         let has_failed = matches!(reason, Some(FinishReason::Interrupted | FinishReason::Error));
-        let is_cut = is_open || is_lost || has_failed || is_undelivered(&stored);
+        let is_cut = is_open || is_lost || has_failed || is_queued(reason) || is_undelivered(&stored);
         Self { stored, is_open, is_cut, is_lost }
     }
 }

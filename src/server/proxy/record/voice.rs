@@ -2,7 +2,8 @@
 
 use uuid::Uuid;
 
-use crate::log::AppendOptions;
+use super::fetched::{QUEUED, is_queued};
+use crate::log::{AppendOptions, ExpectedHead};
 use crate::model::{Body, FinishReason, Json, Metadata, Name, Role};
 use crate::provider::{Decoder, Event, Target, TokenCounts};
 use crate::server::proxy::exchange::Secrets;
@@ -26,6 +27,8 @@ pub(super) struct Voice {
     /// The model, as the provider names it.
     pub(super) model: Option<String>,
     pub(super) tokens: Option<TokenCounts>,
+    /// Whether the provider may make it in the background: then an answer without words is one.
+    may_be_queued: bool,
 }
 
 /// Where a choice is stored.
@@ -35,6 +38,8 @@ pub(super) struct Place<'a> {
     pub(super) secrets: &'a Secrets,
     /// What is known of the request: a field of the message.
     pub(super) about: &'a mut dyn FnMut() -> Option<(&'static str, Json)>,
+    /// The conversation's last seq, if nothing may have been written since.
+    pub(super) expected: Option<u64>,
     /// What is known at the end.
     pub(super) end: &'a dyn Fn() -> Option<(&'static str, Json)>,
 }
@@ -52,7 +57,12 @@ impl Voice {
             reason: None,
             model: None,
             tokens: None,
+            may_be_queued: false,
         }
+    }
+
+    pub(super) fn in_the_background(self) -> Self {
+        Self { may_be_queued: true, ..self }
     }
 
     /// Takes bytes of the answer: whether its message began with them.
@@ -71,6 +81,8 @@ impl Voice {
                 self.tokens = usage.as_ref().and_then(TokenCounts::of);
                 if is_part {
                     *reason = Some(FinishReason::Interrupted);
+                } else if self.may_be_queued && self.message.is_none() && self.response.is_some() {
+                    *reason = Some(FinishReason::Other(QUEUED.to_owned()));
                 }
                 self.reason.clone_from(reason);
             }
@@ -112,6 +124,10 @@ impl Voice {
                     }
                 }
                 finish @ Event::Finish { .. } => {
+                    if is_queued(self.reason.as_ref()) {
+                        self.begin(place)?;
+                        begins = true;
+                    }
                     if let Some(mut writer) = self.writer.take() {
                         let mut said = self.said.take().unwrap_or_default();
                         if let Some((name, end)) = (place.end)() {
@@ -137,7 +153,11 @@ impl Voice {
         if let Some((name, about)) = (place.about)() {
             metadata.extra.push(name, about);
         }
-        match place.store.begin_with(&place.name, Role::Assistant, metadata, &AppendOptions::new())? {
+        let mut options = AppendOptions::new();
+        if let Some(seq) = place.expected {
+            options = options.with_expected(ExpectedHead::At(seq));
+        }
+        match place.store.begin_with(&place.name, Role::Assistant, metadata, &options)? {
             Begun::Writer(writer) => {
                 self.message = Some(writer.message_index());
                 self.writer = Some(writer);
