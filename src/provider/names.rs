@@ -58,7 +58,12 @@ impl FromStr for Target {
     fn from_str(text: &str) -> Result<Self, UnknownTarget> {
         let (name, dialect) = text.split_once('/').map_or((text, None), |(name, dialect)| (name, Some(dialect)));
         let Some(wire) = WIRES.iter().find(|wire| wire.name == name) else {
-            return Err(UnknownTarget::Wire(name.to_owned()));
+            // What a server of that name speaks unless something else is said.
+            let is_chat = |known: &&super::Dialect| known.name == name && known.wire == Self::OPENAI_CHAT.wire().name;
+            return match DIALECTS.iter().find(is_chat).filter(|_| dialect.is_none()) {
+                Some(dialect) => Ok(Self::OPENAI_CHAT.speaking(dialect)),
+                None => Err(UnknownTarget::Wire(name.to_owned())),
+            };
         };
         let target = Self::of(wire);
         dialect.map_or(Ok(target), |dialect| target.with_dialect(dialect))
@@ -93,6 +98,19 @@ mod tests {
             assert_eq!(name.parse::<Target>()?.to_string(), name);
         }
         Ok(())
+    }
+
+    #[test]
+    fn a_dialect_of_chat_needs_no_wire() {
+        for (name, target) in
+            [("deepseek", "openai-chat/deepseek"), ("ollama", "openai-chat/ollama"), ("azure", "openai-chat/azure")]
+        {
+            assert_eq!(name.parse::<Target>().map(|target| target.to_string()), Ok(target.to_owned()));
+        }
+        // Amazon has a wire of its own, too.
+        let bedrock = "bedrock".parse::<Target>().err().map(|error| error.to_string());
+        assert_eq!(bedrock.as_deref(), Some("unknown wire `bedrock`; it is a dialect: `anthropic/bedrock`"));
+        assert!("deepseek/".parse::<Target>().is_err() && "deepseek/x".parse::<Target>().is_err());
     }
 
     #[test]

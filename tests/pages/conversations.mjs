@@ -82,6 +82,7 @@ export async function fill(server) {
         { type: 'file', name: HOSTILE, url: 'data:text/html,<script>window.broken=6</script>' },
         { type: 'opaque', provider: HOSTILE, kind: HOSTILE, json: { a: HOSTILE } },
         { type: 'error', message: HOSTILE, code: HOSTILE },
+        text(`[x](javascript:window.broken=9) ![p](https://tracker.invalid/p.png) [d](data:text/html,x) ${HOSTILE}\n\n${HOSTILE}\u202E`),
         text('x'.repeat(20_000)),
       ],
     },

@@ -172,6 +172,86 @@ it('long conversations have pages', async (kept) => {
   await page.getByText('Answer 119').waitFor();
 });
 
+it('what a model writes is Markdown, and what programs say is JSON; long ones are folded', async (kept) => {
+  const page = kept(await inside());
+  const lines = Array.from({ length: 40 }, (_, at) => `line ${at} of a file`);
+  const written = ['# Plan', '', '- [x] *look*', '- `run`', '', '```sh', 'make  <all>', '```', '', '| a | b |', '|---|---|', '| 1 | 2 |'].join('\n');
+  await server.api('POST', '/conversations/prose/messages', [
+    { role: 'user', chunks: [{ type: 'text', text: '# as typed' }] },
+    { role: 'assistant', chunks: [{ type: 'text', text: written }, { type: 'tool_call', id: 'c1', name: 'read', arguments: '{"path":"a","deep":{"x":[1.0]}}' }] },
+    { role: 'tool', chunks: [{ type: 'tool_result', tool_call_id: 'c1', content: lines.join('\n') }] },
+  ]);
+  await page.go('/pages/conversations/prose');
+  assert.equal(await page.locator('#m0 .text').textContent(), '# as typed');
+  const prose = page.locator('#m1 .prose');
+  assert.deepEqual(await prose.locator('> *').evaluateAll((all) => all.map((one) => one.tagName)), ['P', 'UL', 'PRE', 'TABLE']);
+  assert.equal(await prose.locator('pre code').textContent(), 'make  <all>\n');
+  assert.equal(await page.locator('#m1 .ask .json > div').count(), 8);
+  await page.getByText('1.0', { exact: true }).waitFor();
+  assert.equal(await page.getByText('line 39 of a file').isVisible(), false);
+  await page.getByText('40 lines: line 0 of a file').click();
+  await page.getByText('line 39 of a file').waitFor();
+  await page.getByRole('link', { name: 'As written' }).click();
+  assert.equal(await page.locator('#m1 .piece > .text').first().textContent(), written);
+});
+
+it('people change what they may, after they were asked', async (kept) => {
+  const page = kept(await inside());
+  await server.api('POST', '/conversations/changed/messages', [
+    { role: 'user', chunks: [{ type: 'text', text: 'the first question' }] },
+    { role: 'assistant', chunks: [{ type: 'text', text: 'the first answer' }] },
+    { role: 'user', chunks: [{ type: 'text', text: 'my secret' }] },
+    { role: 'assistant', chunks: [{ type: 'text', text: 'the second answer' }] },
+  ]);
+  await server.api('POST', '/conversations/changed/summaries', { through: 2, text: 'It was about a secret.' });
+  const change = async (message, label) => {
+    await page.go('/pages/conversations/changed');
+    if (message !== null) await page.locator(`#m${message}`).getByText('Change').click();
+    await (message === null ? page.locator('main') : page.locator(`#m${message}`)).getByRole('link', { name: label }).click();
+    return page.getByRole('button', { name: label });
+  };
+  const title = await change(null, 'Title');
+  await page.getByLabel('Title').fill('A new name');
+  await title.click();
+  await page.getByRole('heading', { name: 'A new name' }).waitFor();
+  const tags = await change(null, 'Tags');
+  await page.getByLabel('Tags').fill('one, two');
+  await tags.click();
+  assert.deepEqual((await server.api('GET', '/conversations/changed')).tags, ['one', 'two']);
+  await (await change(1, 'Fork')).click();
+  await page.getByText('Forked from').waitFor();
+  assert.equal(await page.locator('article').count(), 2);
+  await (await change(2, 'Redact')).click();
+  await page.getByRole('heading', { name: 'Message 2 is redacted' }).waitFor();
+  await page.getByRole('link', { name: 'a summary' }).click();
+  await page.getByText('It was about a secret.').waitFor();
+  await change(3, 'Hide');
+  await page.getByRole('link', { name: 'Leave it as it is' }).click();
+  await page.getByText('the second answer').waitFor();
+  await (await change(3, 'Hide')).click();
+  await page.getByText('the second answer').waitFor({ state: 'detached' });
+  await (await change(1, 'Rewind')).click();
+  assert.equal(await page.locator('article').count(), 1);
+  await (await change(null, 'Delete')).click();
+  await page.getByRole('heading', { name: 'Conversations' }).waitFor();
+  await page.go('/pages/conversations/changed');
+  await page.getByRole('heading', { name: 'Not found' }).waitFor();
+  // Who may not delete is not asked, and cannot.
+  const other = kept(await inside({}, 'grace'));
+  await other.go('/pages/conversations/secret');
+  await other.locator('#m0').getByText('Change').click();
+  assert.deepEqual(await other.locator('#m0 .changes a').evaluateAll((all) => all.map((one) => one.firstChild.textContent)), ['Fork']);
+  const answer = await other.evaluate(async () => (await fetch(location.pathname + '/change', { method: 'POST', body: new URLSearchParams({ do: 'delete' }) })).status);
+  assert.equal(answer, 403);
+});
+
+it('times are those of the reader', async (kept) => {
+  const page = kept(await inside({ timezoneId: 'Asia/Tokyo' }));
+  await page.go('/pages/conversations/weekend');
+  const time = page.locator('#m1 time');
+  assert.deepEqual([await time.textContent(), await time.getAttribute('title')], ['2026-11-21 18:00:00', '2026-11-21T09:00:00Z']);
+});
+
 it('what was rewound, removed or redacted is shown on request alone', async (kept) => {
   const page = kept(await inside());
   await page.go('/pages/conversations/hidden');
@@ -191,7 +271,7 @@ it('a conversation grows while an answer streams in', async (kept) => {
   const answer = server.ingest('live');
   answer.think('They want numbers.');
   answer.say('one ');
-  const written = page.locator('#m1 .piece > .text');
+  const written = page.locator('#m1 .piece > .prose');
   await written.getByText('one').waitFor();
   await page.locator('#m1 .state.streaming').waitFor();
   await page.locator('#m1 details.thinking summary').click();
@@ -205,7 +285,7 @@ it('a conversation grows while an answer streams in', async (kept) => {
   assert.equal(await page.locator('#m1 details.thinking').evaluate((details) => details.open), true, 'it stays open');
   assert.equal(await answer.end(), 200);
   await page.locator('#m1 .state.streaming').waitFor({ state: 'detached' });
-  assert.equal(await written.textContent(), 'one two three four <b>five</b> ');
+  assert.equal((await written.textContent()).trim(), 'one two three four <b>five</b>');
   // Other changes come too: a title, a removal, and the end of the conversation.
   await server.api('PUT', '/conversations/live/title', { title: 'Numbers' });
   await page.getByRole('heading', { name: 'Numbers' }).waitFor();
@@ -242,6 +322,11 @@ it('the inspector shows the request beside what is stored, and each report line 
     const place = page.locator(`article .note`).filter({ hasText: line.detail });
     assert.equal((await place.count()) > 0, true, line.detail);
   }
+  // From the first change to the last one, and back.
+  await page.getByRole('link', { name: 'The first' }).click();
+  for (let at = 1; at < report.length; at++) await page.locator(`#r${at}`).getByRole('link', { name: 'Next' }).click();
+  assert.match(page.url(), new RegExp(`#r${report.length}$`));
+  await page.locator(`#r${report.length}`).getByRole('link', { name: 'Previous' }).click();
   await page.getByLabel('Most messages').fill('1');
   await page.getByRole('button', { name: 'Render' }).click();
   await page.waitForURL('**last=1**');
@@ -329,6 +414,7 @@ const LOOKS = [
   ['hidden', '/pages/conversations/hidden?hidden=1'],
   ['hostile', '/pages/conversations/hostile'],
   ['log', '/pages/conversations/weekend/log'],
+  ['change', '/pages/conversations/weekend/change?do=title'],
   ['prompt', '/pages/conversations/broken/prompt?for=anthropic&model=claude-sonnet-4-5'],
   ['missing', '/pages/conversations/nothing-here'],
   ['usage', '/pages/usage'],

@@ -10,6 +10,8 @@ mod change;
 mod check;
 #[path = "../common/mod.rs"]
 mod common;
+#[cfg(all(feature = "server", unix))]
+mod container;
 #[cfg(all(feature = "archives", unix))]
 mod explain;
 mod help;

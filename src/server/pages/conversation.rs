@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use askama::Template;
 
+use super::change::{Change, Link};
 use super::frame::{Frame, page, see_other};
 use super::message::{Showing, Shown};
 use super::words::{Moment, Note, count};
@@ -15,7 +16,6 @@ use crate::log::reading::PageSize;
 use crate::log::{ListItem, ListQuery};
 use crate::model::{Body, ConversationId, Name, Role, StartedBy};
 use crate::server::app::{Call, Outcome};
-use crate::server::keys::Scope;
 use crate::server::native::parameters;
 use crate::server::refusal::Refusal;
 use crate::server::stops;
@@ -168,7 +168,7 @@ impl Heading {
 }
 
 /// A conversation's name for people: its title, else its key, else its id.
-fn titled(item: &ListItem) -> String {
+pub(super) fn titled(item: &ListItem) -> String {
     let title = item.title.clone().filter(|title| !title.trim().is_empty());
     title.or_else(|| item.key.clone()).unwrap_or_else(|| item.id.to_string())
 }
@@ -182,6 +182,9 @@ struct Conversation {
     /// What could not be read.
     damage: Vec<Note>,
     shows_hidden: bool,
+    as_written: bool,
+    /// What may be changed of it.
+    changes: Vec<Link>,
     /// Where the pages before and after this one begin.
     earlier: Option<u64>,
     later: Option<u64>,
@@ -192,7 +195,7 @@ struct Conversation {
 }
 
 pub(super) fn conversation(call: &Call, _: &[u8]) -> Outcome {
-    call.query.check(&["from", "hidden", "whole"])?;
+    call.query.check(&["from", "hidden", "whole", "written"])?;
     let (store, name) = (call.store(), parameters::name(call));
     let from = call.query.number("from", 0, u64::MAX)?;
     let shows_hidden = call.query.get("hidden").is_some();
@@ -224,8 +227,10 @@ pub(super) fn conversation(call: &Call, _: &[u8]) -> Outcome {
     let hidden = if shows_hidden { reasons(call, &name, range)? } else { HashMap::new() };
     let settled = settled(&messages).unwrap_or(next);
     let address = format!("/pages/conversations/{}", item.id);
-    let may_stop = call.caller.scopes.contains(&Scope::Append);
-    let mut showing = Showing { address, most, hidden, before, may_stop, ..Showing::default() };
+    let as_written = call.query.get("written").is_some();
+    let scopes = call.caller.scopes.clone();
+    let mut showing = Showing { address, most, as_written, hidden, before, scopes, ..Showing::default() };
+    let changes = Change::links(&call.caller.scopes, &showing.address, None);
     let page_size = PAGE as u64;
     let shown = Conversation {
         frame: Frame::of(call),
@@ -233,6 +238,8 @@ pub(super) fn conversation(call: &Call, _: &[u8]) -> Outcome {
         messages: showing.messages(&messages),
         damage,
         shows_hidden,
+        as_written,
+        changes,
         earlier: first.filter(|_| has_earlier).map(|first| first.saturating_sub(page_size)),
         later: Some(next).filter(|_| has_later),
         cursor: (!has_later).then(|| cursor.to_string()),

@@ -180,9 +180,10 @@ pub(crate) fn same_origin(headers: &HeaderMap) -> Result<(), Refusal> {
 }
 
 /// A name, a type, a content.
-const ASSETS: [(&str, &str, &str); 3] = [
+const ASSETS: [(&str, &str, &str); 4] = [
     ("style.css", "text/css; charset=utf-8", include_str!("assets/style.css")),
     ("live.js", "text/javascript; charset=utf-8", include_str!("assets/live.js")),
+    ("page.js", "text/javascript; charset=utf-8", include_str!("assets/page.js")),
     ("icon.svg", "image/svg+xml", include_str!("assets/icon.svg")),
 ];
 

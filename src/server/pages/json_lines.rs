@@ -10,6 +10,8 @@ use crate::model::Json;
 const LINES: usize = 20_000;
 /// Bytes of one value.
 const VALUE: usize = 4 * 1024;
+/// Bytes of data that nobody reads: base64.
+const ENCODED: usize = 120;
 /// Indents that have a style; what is deeper has the deepest.
 const DEPTH: usize = 12;
 
@@ -54,12 +56,18 @@ impl JsonLines {
         }
     }
 
+    /// The notes at its places, in their order.
+    pub(super) fn notes(&mut self) -> impl Iterator<Item = &mut Note> {
+        self.lines.iter_mut().flat_map(|line| line.notes.iter_mut())
+    }
+
     fn push(&mut self, depth: usize, text: &str, place: String) {
         if self.lines.len() >= LINES {
             self.is_cut = true;
             return;
         }
-        self.lines.push(Line { depth: depth.min(DEPTH), text: Cut::new(text, VALUE), place, notes: Vec::new() });
+        let most = if is_encoded(text) { ENCODED } else { VALUE };
+        self.lines.push(Line { depth: depth.min(DEPTH), text: Cut::new(text, most), place, notes: Vec::new() });
     }
 
     /// `before` is the key, `after` the comma.
@@ -99,6 +107,14 @@ impl JsonLines {
     }
 }
 
+/// Whether the end of a line is a long text in base64.
+fn is_encoded(line: &str) -> bool {
+    let text = line.trim_end_matches(',').strip_suffix('"').and_then(|line| line.rsplit_once('"'));
+    text.map(|(_, text)| text.rsplit_once("base64,").map_or(text, |(_, data)| data)).is_some_and(|text| {
+        text.len() > 2 * ENCODED && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=_-".contains(&byte))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,6 +137,9 @@ mod tests {
         ];
         assert_eq!(shown, wanted);
         assert_eq!(JsonLines::of("not json").lines.len(), 1);
+        let data = format!(r#"{{"url":"data:image/png;base64,{0}","text":"{0} {0}"}}"#, "iVBO".repeat(100));
+        let rests: Vec<_> = JsonLines::of(&data).lines.iter().map(|line| line.text.rest > 0).collect();
+        assert_eq!(rests, [false, true, false, false]);
         // However deep, it is shown.
         let deep = JsonLines::of(&format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)));
         assert!(deep.lines.len() > 200 && deep.lines.iter().all(|line| line.depth <= DEPTH));

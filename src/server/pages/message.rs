@@ -4,13 +4,23 @@ use std::cell::Cell;
 use std::collections::HashMap;
 
 use askama::Template;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::words::{Cut, Moment, Note, grouped};
+use super::change::{Change, Link};
+use super::json_lines::JsonLines;
+use super::prose::prose;
+use super::words::{Cut, Moment, Note, counted, grouped};
 use crate::history::{Calls, MessageState, Site, StoredMessage};
 use crate::html::is_picture;
-use crate::model::{Audio, Body, Chunk, File, Json, Message, Output, Part, PartBody};
+use crate::model::{Audio, Body, Chunk, File, Json, Message, Output, Part, PartBody, Role};
+use crate::server::keys::Scope;
 
+/// Texts and JSON of more lines, or more bytes, are folded.
+const FOLDED_LINES: usize = 24;
+const FOLDED_BYTES: usize = 4 * 1024;
+/// The most characters of a folded text that are seen.
+const SUMMARY: usize = 100;
 /// The most bytes of a picture's data that are part of a page.
 const PICTURE: usize = 8 * 1024 * 1024;
 
@@ -30,6 +40,8 @@ pub(super) struct Shown {
     pub(super) tokens: Option<(String, String)>,
     /// Where its writing is stopped, while it is written.
     pub(super) stop: Option<String>,
+    /// What may be changed of it.
+    pub(super) changes: Vec<Link>,
     /// Where the request is that it answers, if that was kept.
     pub(super) request: Option<String>,
     /// Whatever else is known.
@@ -65,7 +77,7 @@ pub(super) struct Piece {
 pub(super) enum Content {
     Thinking { text: Cut, redacted: Option<String> },
     Refusal(Cut),
-    Call { name: String, id: String, arguments: Cut, is_remote: bool, answer: Option<Answer> },
+    Call { name: String, id: String, arguments: Option<Plain>, is_remote: bool, answer: Option<Answer> },
     Answer(Answer),
     Failure { message: Cut, code: Option<String> },
     Plain(Plain),
@@ -90,6 +102,18 @@ pub(super) struct Answer {
 #[template(config = "src/server/pages/askama.toml", path = "plain.html")]
 pub(super) enum Plain {
     Text(Cut),
+    /// HTML that is harmless.
+    Prose(String),
+    /// A long text, and its first words.
+    Folded {
+        about: String,
+        text: Cut,
+    },
+    /// JSON; with a summary if it is folded.
+    Lines {
+        about: Option<String>,
+        lines: JsonLines,
+    },
     /// Data of ours.
     Picture(String),
     /// What is elsewhere: it is loaded only by somebody who follows the link.
@@ -115,16 +139,31 @@ pub(super) struct Showing {
     pub(super) address: String,
     /// The most bytes of one text.
     pub(super) most: usize,
+    /// Whether all texts are shown as they are written.
+    pub(super) as_written: bool,
     /// The message before those of the page.
     pub(super) before: Option<StoredMessage>,
     /// Why messages, and chunks of them, are hidden or erased.
     pub(super) hidden: HashMap<(u64, Option<u32>), String>,
     /// Lines of a report.
     pub(super) notes: HashMap<(u64, Option<u32>), Vec<Note>>,
-    /// Whether who looks may stop what is being written.
-    pub(super) may_stop: bool,
+    /// What who looks may do.
+    pub(super) scopes: Vec<Scope>,
     /// Whether a text was cut since a message began.
     pub(super) has_cut: Cell<bool>,
+}
+
+impl Shown {
+    /// The notes at its places, in the order of the page.
+    pub(super) fn notes(&mut self) -> impl Iterator<Item = &mut Note> {
+        self.notes.iter_mut().chain(self.chunks.iter_mut().flat_map(|piece| {
+            let answer = match &mut piece.content {
+                Content::Call { answer: Some(answer), .. } | Content::Answer(answer) => Some(answer),
+                _ => None,
+            };
+            answer.into_iter().flat_map(|answer| answer.notes.iter_mut()).chain(piece.notes.iter_mut())
+        }))
+    }
 }
 
 impl Showing {
@@ -195,7 +234,13 @@ impl Showing {
                 .map(|reason| reason.as_str().to_owned())
                 .filter(|reason| !matches!(reason.as_str(), "stop" | "tool_calls") && Some(reason.as_str()) != state),
             tokens: usage.as_ref().and_then(|usage| tokens(usage.as_str())),
-            stop: (self.may_stop && stored.state == MessageState::Streaming).then(|| format!("{}/stop", self.address)),
+            stop: (self.scopes.contains(&Scope::Append) && stored.state == MessageState::Streaming)
+                .then(|| format!("{}/stop", self.address)),
+            changes: if self.is_changed(stored) {
+                Change::links(&self.scopes, &self.address, Some(stored.index))
+            } else {
+                Vec::new()
+            },
             request,
             facts: known.into_iter().filter_map(|(name, value)| Some((name, value?))).chain(extra).collect(),
             chunks,
@@ -209,6 +254,11 @@ impl Showing {
                 .then(|| format!("{}?from={}&whole=1#m{}", self.address, stored.index, stored.index)),
             mark: format!("{}-{}-{}", stored.first_seq, stored.last_seq, stored.state.as_str()),
         }
+    }
+
+    /// Whether a message can still be changed: it has ended, and is there.
+    fn is_changed(&self, stored: &StoredMessage) -> bool {
+        stored.state != MessageState::Streaming && !self.hidden.contains_key(&(stored.index, None))
     }
 
     fn piece(
@@ -231,17 +281,18 @@ impl Showing {
                     Answer { is_beside: true, ..answer }
                 });
                 let (name, id) = (name.clone(), id.clone());
-                Content::Call { name, id, arguments: self.cut(arguments), is_remote: *server, answer }
+                let arguments = (!arguments.is_empty()).then(|| self.data(arguments));
+                Content::Call { name, id, arguments, is_remote: *server, answer }
             }
             Body::ToolResult { .. } => Content::Answer(self.answer(index, chunk, Vec::new())),
             Body::Error { message, code } => Content::Failure { message: self.cut(message), code: code.clone() },
-            Body::Text { text, .. } => Content::Plain(Plain::Text(self.cut(text))),
+            Body::Text { text, .. } => Content::Plain(self.said(stored.message.role, text)),
             Body::Image(image) => Content::Plain(picture(&image.url)),
             Body::Audio(audio) => Content::Plain(sound(audio)),
             Body::File(file) => Content::Plain(document(file)),
             Body::Opaque { provider, kind, json } => {
                 let what = if kind.is_empty() { provider.clone() } else { format!("{provider} {kind}") };
-                Content::Plain(Plain::Json { what, json: self.cut(json.as_str()) })
+                Content::Plain(self.json(what, json.as_str()))
             }
             Body::Unknown { kind } => {
                 let fields: Vec<String> =
@@ -271,7 +322,7 @@ impl Showing {
             };
         };
         let parts = match output {
-            Output::Text(text) => vec![Plain::Text(self.cut(text))],
+            Output::Text(text) => vec![self.data(text)],
             Output::Parts(parts) => parts.iter().map(|part| self.part(part)).collect(),
         };
         let (name, id) = (name.clone(), tool_call_id.clone());
@@ -280,11 +331,11 @@ impl Showing {
 
     fn part(&self, part: &Part) -> Plain {
         match &part.body {
-            PartBody::Text { text } => Plain::Text(self.cut(text)),
+            PartBody::Text { text } => self.data(text),
             PartBody::Image(image) => picture(&image.url),
             PartBody::Audio(audio) => sound(audio),
             PartBody::File(file) => document(file),
-            PartBody::Json { json } => Plain::Json { what: "json".to_owned(), json: self.cut(json.as_str()) },
+            PartBody::Json { json } => self.data(json.as_str()),
             PartBody::Unknown { kind } => {
                 let fields: Vec<String> =
                     part.extra.iter().map(|(name, json)| format!("{name}: {}", json.as_str())).collect();
@@ -293,11 +344,50 @@ impl Showing {
         }
     }
 
+    /// What a message says. What the model writes is Markdown.
+    fn said(&self, role: Role, text: &str) -> Plain {
+        let cut = self.cut(text);
+        match prose(&cut.text).filter(|_| role == Role::Assistant && cut.rest == 0 && !self.as_written) {
+            Some(html) => Plain::Prose(html),
+            None => Plain::Text(cut),
+        }
+    }
+
+    /// What programs say to each other: JSON line by line, and what is long folded.
+    fn data(&self, text: &str) -> Plain {
+        if self.as_written {
+            return Plain::Text(self.cut(text));
+        }
+        let is_json = text.starts_with(['{', '[']) && serde_json::from_str::<IgnoredAny>(text).is_ok();
+        if is_json && text.len() <= self.most {
+            let lines = JsonLines::of(text);
+            let is_long = lines.lines.len() > FOLDED_LINES || text.len() > FOLDED_BYTES;
+            return Plain::Lines { about: is_long.then(|| about(text, lines.lines.len())), lines };
+        }
+        let count = text.lines().count();
+        let cut = self.cut(text);
+        if count > FOLDED_LINES || text.len() > FOLDED_BYTES {
+            return Plain::Folded { about: about(text, count), text: cut };
+        }
+        Plain::Text(cut)
+    }
+
+    fn json(&self, what: String, json: &str) -> Plain {
+        Plain::Json { what, json: self.cut(json) }
+    }
+
     fn cut(&self, text: &str) -> Cut {
         let cut = Cut::new(text, self.most);
         self.has_cut.set(self.has_cut.get() || cut.rest > 0);
         cut
     }
+}
+
+/// A folded text in a line: how long it is, and how it begins.
+fn about(text: &str, lines: usize) -> String {
+    let first: String =
+        text.trim_start().chars().take(SUMMARY).map(|c| if c.is_whitespace() { ' ' } else { c }).collect();
+    format!("{}: {first}", counted(lines, "line"))
 }
 
 /// What the proxy knows of an answer.

@@ -1,12 +1,13 @@
 //! The pages: the store for people, as HTML that the server writes. Each page is useful without scripts.
 //!
 //! `frame` (what all pages share, and what a browser may do with them), `words`.
-//! `list`, `conversation`, `log`, `prompt` (with repairs), `request`, `usage` and `login` are the pages; `message` and
-//! `json_lines` are what several of them show. They read by the same functions as the native API, so a page shows nothing that the
+//! `list`, `conversation`, `change`, `log`, `prompt` (with repairs), `request`, `usage` and `login` are the pages; `message`, `prose` (Markdown)
+//! and `json_lines` are what several of them show. They read by the same functions as the native API, so a page shows nothing that the
 //! API would not.
 //!
 //! **To add a page**: a row here, its handler, its template in `templates/`, and a line in `tests/pages/pages.test.mjs`.
 
+mod change;
 mod conversation;
 mod frame;
 mod json_lines;
@@ -15,6 +16,7 @@ mod log;
 mod login;
 mod message;
 mod prompt;
+mod prose;
 mod request;
 mod usage;
 mod words;
@@ -30,6 +32,8 @@ use super::route::Route;
 pub(crate) const ROUTES: &[Route] = &[
     Route::get("/pages", Scope::Read, Handler::Store(list::list)),
     Route::get("/pages/conversations/{conversation}", Scope::Read, Handler::Store(conversation::conversation)),
+    Route::get("/pages/conversations/{conversation}/change", Scope::Read, Handler::Store(change::question)),
+    Route::post("/pages/conversations/{conversation}/change", Scope::Append, Handler::Store(change::change)),
     Route::post("/pages/conversations/{conversation}/stop", Scope::Append, Handler::Store(conversation::stop)),
     Route::get("/pages/conversations/{conversation}/events", Scope::Read, Handler::Stream(events)),
     Route::get("/pages/conversations/{conversation}/log", Scope::Read, Handler::Store(log::log)),

@@ -73,7 +73,10 @@ struct Inspector {
     request: Option<JsonLines>,
     /// Bytes of the request.
     size: String,
-    lines: usize,
+    /// The request, to be copied.
+    text: Option<String>,
+    /// How many lines the report has.
+    steps: usize,
     /// Lines of the report that are about no message and no place that is shown.
     notes: Vec<Note>,
     messages: Vec<Shown>,
@@ -119,11 +122,14 @@ pub(super) fn prompt(call: &Call, _: &[u8]) -> Outcome {
             }),
         }
     }
-    let messages = showing.messages(&stored);
+    let mut messages = showing.messages(&stored);
     let mut rest: Vec<_> = showing.notes.into_iter().collect();
     rest.sort_unstable_by_key(|(place, _)| *place);
     // Their messages are not beside the request.
     notes.extend(rest.into_iter().flat_map(|(place, notes)| notes.into_iter().map(move |note| placed(note, place))));
+    let shown = notes.iter_mut().chain(messages.iter_mut().flat_map(Shown::notes));
+    let steps = Note::number(shown.chain(lines.iter_mut().flat_map(JsonLines::notes)));
+    let text = request.as_ref().map(|request| request.get().to_owned());
     let inspector = Inspector {
         frame: Frame::of(&call),
         heading: Heading::of(&call, &name, item)?,
@@ -132,7 +138,8 @@ pub(super) fn prompt(call: &Call, _: &[u8]) -> Outcome {
         problem,
         size: request.map_or_else(String::new, |request| super::words::count(request.get().len(), "byte")),
         request: lines,
-        lines: report.len(),
+        text,
+        steps,
         notes,
         messages,
         left_out,
@@ -254,6 +261,7 @@ fn repaired(call: &Call, given: &str) -> Result<Repaired, Refusal> {
     notes.extend(annotate(&mut lines, &prompt.report));
     let text = prompt.request.get().to_owned();
     let repaired = JsonLines::of(&text);
+    Note::number(notes.iter_mut().chain(lines.notes()));
     Ok(Repaired { is_accepted, given: lines, findings: count, repaired, text, lines: prompt.report.len(), notes })
 }
 
@@ -265,5 +273,6 @@ fn found(finding: &Finding) -> Note {
         detail: finding.problem.clone(),
         why: None,
         cure: Some(finding.cure.to_owned()),
+        number: None,
     }
 }

@@ -76,6 +76,27 @@ pub(super) struct Note {
     pub(super) detail: String,
     pub(super) why: Option<String>,
     pub(super) cure: Option<String>,
+    /// Which of the notes of its page it is, if they lead from one to the next.
+    pub(super) number: Option<Number>,
+}
+
+/// Which of how many.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Number {
+    pub(super) this: usize,
+    pub(super) all: usize,
+}
+
+impl Note {
+    /// Numbers notes in the order of the page: how many there are.
+    pub(super) fn number<'n>(notes: impl Iterator<Item = &'n mut Self>) -> usize {
+        let notes: Vec<_> = notes.collect();
+        let all = notes.len();
+        for (at, note) in notes.into_iter().enumerate() {
+            note.number = Some(Number { this: at + 1, all });
+        }
+        all
+    }
 }
 
 impl From<&ReportLine> for Note {
@@ -88,6 +109,7 @@ impl From<&ReportLine> for Note {
             detail: line.detail.clone(),
             why: line.why.clone(),
             cure: line.cure.clone(),
+            number: None,
         }
     }
 }

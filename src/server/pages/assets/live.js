@@ -116,6 +116,7 @@ function show(page, all) {
   if (!news) return;
   const edge = document.documentElement;
   const follows = edge.scrollHeight - edge.scrollTop - edge.clientHeight < 120;
+  window.localTimes(page);
   const arrived = [...news.children].map((article) => document.adoptNode(article));
   const stays = new Set(arrived.map((article) => article.id));
   const first = arrived.length > 0 ? indexOf(arrived[0]) : Infinity;
