@@ -57,6 +57,7 @@
 //! | what others write, as it is written | [`Store::tail`], [`Tail`] |
 //! | other programs' files to conversations, and back (feature `transfer`) | `transfer` |
 //! | words to the messages that have them (feature `search`) | `search` |
+//! | conversations for agents, by the Model Context Protocol (feature `mcp`) | `mcp` |
 //!
 //! # Where to go on
 //!
@@ -78,6 +79,8 @@ mod history;
 mod html;
 mod json;
 mod log;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod model;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -147,6 +150,8 @@ pub mod documentation {
     pub mod transfer {}
     #[doc = include_str!("docs/search.md")]
     pub mod search {}
+    #[doc = include_str!("docs/mcp.md")]
+    pub mod mcp {}
     #[doc = include_str!("docs/how-to-add.md")]
     pub mod how_to_add {}
     #[doc = include_str!("docs/changelog.md")]

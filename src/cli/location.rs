@@ -19,7 +19,7 @@ const OF_PROJECT: &str = "sled:./convo.db";
 /// The file that marks a directory as a store.
 const MARKER: &str = "convo.db/CONVERSATION-STORE";
 /// The time between two attempts to open a store that another process holds.
-const PAUSE: Duration = Duration::from_millis(20);
+pub(super) const PAUSE: Duration = Duration::from_millis(20);
 
 /// The store of a command, and how to open it.
 pub(super) struct Location {
@@ -128,6 +128,12 @@ impl Location {
     /// Whether other processes can write to the store while this one has it open: it is a database's, or a server's.
     pub(super) fn is_shared(&self) -> bool {
         self.url().is_ok_and(|url| is_remote(&url))
+    }
+
+    /// How long to wait for a store that another process holds.
+    #[cfg(feature = "mcp")]
+    pub(super) const fn patience(&self) -> Duration {
+        self.patience
     }
 
     /// Whether a store was named.

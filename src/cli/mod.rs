@@ -4,7 +4,7 @@
 //!   `usage`: what they took.
 //! - `change` (what does not erase), `erase`; `store`, `postgres` (the store as a whole); `request`, `explain`, `live_check`
 //!   (without a store).
-//! - `bench`, `serve`, `proxy`, `completions`, `man`.
+//! - `bench`, `serve`, `proxy`, `mcp`, `completions`, `man`.
 //! - Shared: `location` (which store), `lines` (files of messages), `values` and `formats` (arguments), `output`, `text`, `style`,
 //!   `progress`, `failure`.
 //!
@@ -31,6 +31,8 @@ mod list;
 mod live_check;
 mod location;
 mod man;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod output;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -188,6 +190,8 @@ enum Command {
     Serve(serve::Serve),
     #[cfg(feature = "server")]
     Proxy(proxy::Args),
+    #[cfg(feature = "mcp")]
+    Mcp(mcp::Args),
     #[cfg(feature = "server")]
     Healthcheck(serve::Healthcheck),
     #[cfg(feature = "server")]
@@ -353,6 +357,8 @@ impl Command {
             Self::Serve(args) => serve::serve(&args, location, output),
             #[cfg(feature = "server")]
             Self::Proxy(args) => proxy::run(&args, location, output),
+            #[cfg(feature = "mcp")]
+            Self::Mcp(args) => mcp::run(&args, location),
             #[cfg(feature = "server")]
             Self::Healthcheck(args) => serve::healthcheck(&args, output),
             #[cfg(feature = "server")]

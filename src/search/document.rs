@@ -1,56 +1,101 @@
-//! What is in the index: a document for each message and each title, and one for the state in which a conversation was read.
-//! No text is stored, only which words it has.
+//! What is in the index: a document for each title, for the text of each message, for each of its calls and results, and one for
+//! the state in which a conversation was read. No text is stored, only which words it has.
 
 use tantivy::schema::{FAST, Field, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions};
 use tantivy::{TantivyDocument, Term};
 
 use super::words;
-use crate::model::{Body, ConversationId, Message};
+use crate::history::StoredMessage;
+use crate::log::ListItem;
+use crate::model::{Body, ConversationId, Message, Output, PartBody, Role, Timestamp};
 
-/// Bytes of a message's text that are indexed.
+/// Bytes of a text that are indexed.
 const TEXT_BYTES: usize = 1024 * 1024;
 
-/// The number of a title, where a message has its index.
-pub(super) const TITLE: u64 = u64::MAX;
+/// The number of a chunk, where a document is of a whole message, or of a title.
+const NO_CHUNK: u64 = u64::MAX;
+
+/// Which part of a conversation a document is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Title,
+    /// The texts of a message.
+    Text,
+    Call,
+    Result,
+}
+
+/// A part of a conversation that is searched, in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Section {
+    pub(super) part: Part,
+    /// The position of a call or a result in its message.
+    pub(super) chunk: Option<usize>,
+    pub(super) text: String,
+}
 
 /// The fields of an index.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fields {
-    /// The conversation, a colon, and what the document is: a message index, `title` or `state`.
+    /// The conversation, a colon, and what the document is of: a message index, `title` or `state`.
     key: Field,
     /// The conversation, so that all its documents can be removed at once.
-    conversation: Field,
+    pub(super) conversation: Field,
     /// The owner of a message or title.
     pub(super) owner: Field,
     /// The owner of a conversation whose state this is.
     pub(super) state_of: Field,
+    pub(super) part: Field,
+    pub(super) role: Field,
+    /// The words as they are.
     pub(super) text: Field,
+    /// Their stems.
+    pub(super) stems: Field,
+    /// When it was said, in microseconds.
+    pub(super) at: Field,
     high: Field,
     low: Field,
     message: Field,
+    chunk: Field,
     incarnation: Field,
     seq: Field,
 }
 
-/// Fields that are read for each document found, by name: the halves of the id; the message index; the state.
+/// Fields that are read for each document found, by name: the halves of the id; the message index and the chunk's position; the
+/// part; the state.
 pub(super) const HIGH: &str = "high";
 pub(super) const LOW: &str = "low";
 pub(super) const MESSAGE: &str = "message";
+pub(super) const CHUNK: &str = "chunk";
 pub(super) const INCARNATION: &str = "incarnation";
 pub(super) const SEQ: &str = "seq";
 
 pub(super) fn schema() -> Schema {
     let mut schema = Schema::builder();
-    for name in ["key", "conversation", "owner", "state_of"] {
+    for name in ["key", "conversation", "owner", "state_of", "part", "role"] {
         schema.add_text_field(name, STRING);
     }
-    let text = TextFieldIndexing::default().set_tokenizer(words::NAME);
-    let text = text.set_index_option(IndexRecordOption::WithFreqsAndPositions);
-    schema.add_text_field("text", TextOptions::default().set_indexing_options(text));
-    for name in [HIGH, LOW, MESSAGE, INCARNATION, SEQ] {
+    for (name, tokenizer) in [("text", words::NAME), ("stems", words::STEMS)] {
+        let indexing = TextFieldIndexing::default().set_tokenizer(tokenizer);
+        let indexing = indexing.set_index_option(IndexRecordOption::WithFreqsAndPositions);
+        schema.add_text_field(name, TextOptions::default().set_indexing_options(indexing));
+    }
+    schema.add_i64_field("at", FAST);
+    for name in [HIGH, LOW, MESSAGE, CHUNK, INCARNATION, SEQ] {
         schema.add_u64_field(name, FAST);
     }
     schema.build()
+}
+
+impl Part {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Title => "title",
+            Self::Text => "text",
+            Self::Call => "call",
+            Self::Result => "result",
+        }
+    }
 }
 
 impl Fields {
@@ -63,10 +108,15 @@ impl Fields {
             conversation: field("conversation")?,
             owner: field("owner")?,
             state_of: field("state_of")?,
+            part: field("part")?,
+            role: field("role")?,
             text: field("text")?,
+            stems: field("stems")?,
+            at: field("at")?,
             high: field(HIGH)?,
             low: field(LOW)?,
             message: field(MESSAGE)?,
+            chunk: field(CHUNK)?,
             incarnation: field(INCARNATION)?,
             seq: field(SEQ)?,
         })
@@ -77,7 +127,7 @@ impl Fields {
         Term::from_field_text(self.conversation, &id.to_string())
     }
 
-    /// The document of a message.
+    /// The documents of a message.
     pub(super) fn message_of(&self, id: ConversationId, index: u64) -> Term {
         Term::from_field_text(self.key, &format!("{id}:{index}"))
     }
@@ -92,12 +142,21 @@ impl Fields {
         Term::from_field_text(self.key, &format!("{id}:state"))
     }
 
-    pub(super) fn message(&self, id: ConversationId, owner: &str, index: u64, text: &str) -> TantivyDocument {
-        self.searchable(id, owner, &index.to_string(), index, text)
+    /// The documents of a message.
+    pub(super) fn message(&self, item: &ListItem, stored: &StoredMessage) -> Vec<TantivyDocument> {
+        let at = stored.message.metadata.created_at.unwrap_or(item.created_at);
+        let document = |section: Section| {
+            let mut document = self.searchable(item, &stored.index.to_string(), &section, at);
+            document.add_u64(self.message, stored.index);
+            document.add_text(self.role, stored.message.role.as_str());
+            document
+        };
+        sections(&stored.message).into_iter().map(document).collect()
     }
 
-    pub(super) fn title(&self, id: ConversationId, owner: &str, title: &str) -> TantivyDocument {
-        self.searchable(id, owner, "title", TITLE, title)
+    pub(super) fn title(&self, item: &ListItem, title: &str) -> TantivyDocument {
+        let section = Section { part: Part::Title, chunk: None, text: title.to_owned() };
+        self.searchable(item, "title", &section, item.created_at)
     }
 
     /// The state in which a conversation was read: its incarnation, and the last seq.
@@ -109,11 +168,14 @@ impl Fields {
         document
     }
 
-    fn searchable(&self, id: ConversationId, owner: &str, what: &str, message: u64, text: &str) -> TantivyDocument {
-        let mut document = self.document(id, what);
-        document.add_text(self.owner, owner);
-        document.add_text(self.text, text);
-        document.add_u64(self.message, message);
+    fn searchable(&self, item: &ListItem, what: &str, section: &Section, at: Timestamp) -> TantivyDocument {
+        let mut document = self.document(item.id, what);
+        document.add_text(self.owner, &item.owner);
+        document.add_text(self.part, section.part.as_str());
+        document.add_text(self.text, &section.text);
+        document.add_text(self.stems, &section.text);
+        document.add_u64(self.chunk, section.chunk.map_or(NO_CHUNK, |chunk| chunk as u64));
+        document.add_i64(self.at, at.as_micros());
         document
     }
 
@@ -140,16 +202,112 @@ pub(super) fn conversation(high: u64, low: u64) -> ConversationId {
     uuid::Uuid::from_u64_pair(high, low).into()
 }
 
-/// The text of a message that is searched: what the user or the model wrote, up to a limit.
-pub(super) fn text(message: &Message) -> String {
+/// The position of a chunk, if a document is of one.
+pub(super) fn chunk(number: u64) -> Option<usize> {
+    usize::try_from(number).ok().filter(|_| number != NO_CHUNK)
+}
+
+/// What is searched of a message: what the user or the model wrote, each call, and each result.
+pub(super) fn sections(message: &Message) -> Vec<Section> {
+    let text = text(message);
+    let text = Some(Section { part: Part::Text, chunk: None, text }).filter(|section| !section.text.is_empty());
+    let chunks = message.chunks.iter().enumerate().filter_map(|(at, chunk)| {
+        let (part, text) = match &chunk.body {
+            Body::ToolCall { name, arguments, .. } => (Part::Call, format!("{name}\n{}", plain(arguments))),
+            Body::ToolResult { output, .. } => (Part::Result, output_text(output)),
+            _ => return None,
+        };
+        Some(Section { part, chunk: Some(at), text: cut(&text).to_owned() }).filter(|section| !section.text.is_empty())
+    });
+    text.into_iter().chain(chunks).collect()
+}
+
+/// What the user or the model wrote, up to a limit.
+fn text(message: &Message) -> String {
     let mut text = String::new();
     for chunk in &message.chunks {
         let (Body::Text { text: part, .. } | Body::Refusal { text: part }) = &chunk.body else { continue };
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        let room = TEXT_BYTES.saturating_sub(text.len());
-        text.push_str(part.get(..words::boundary(part, room)).unwrap_or_default());
+        append(&mut text, part);
     }
     text
+}
+
+/// The texts of a result, up to a limit.
+fn output_text(output: &Output) -> String {
+    match output {
+        Output::Text(text) => plain(text),
+        Output::Parts(parts) => parts.iter().fold(String::new(), |mut text, part| {
+            match &part.body {
+                PartBody::Text { text: part } => append(&mut text, &plain(part)),
+                PartBody::Json { json } => append(&mut text, &plain(json.as_str())),
+                _ => {}
+            }
+            text
+        }),
+    }
+}
+
+fn append(text: &mut String, part: &str) {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    let room = TEXT_BYTES.saturating_sub(text.len());
+    text.push_str(part.get(..words::boundary(part, room)).unwrap_or_default());
+}
+
+fn cut(text: &str) -> &str {
+    text.get(..words::boundary(text, TEXT_BYTES)).unwrap_or_default()
+}
+
+/// JSON as a person would read it out: names and values, without escapes. Anything else stays as it is.
+fn plain(text: &str) -> String {
+    let is_json = text.trim_start().starts_with(['{', '[']) && text.len() <= TEXT_BYTES;
+    match is_json.then(|| serde_json::from_str::<serde_json::Value>(text)) {
+        Some(Ok(value)) => {
+            let mut out = String::new();
+            read_out(&value, &mut out);
+            out
+        }
+        _ => text.to_owned(),
+    }
+}
+
+fn read_out(value: &serde_json::Value, out: &mut String) {
+    use serde_json::Value;
+    match value {
+        Value::String(text) => out.push_str(text),
+        Value::Array(values) => values.iter().enumerate().for_each(|(at, value)| {
+            out.push_str(if at > 0 { ", " } else { "" });
+            read_out(value, out);
+        }),
+        Value::Object(fields) => fields.iter().enumerate().for_each(|(at, (name, value))| {
+            out.push_str(if at > 0 { ", " } else { "" });
+            out.push_str(name);
+            out.push_str(": ");
+            read_out(value, out);
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) => out.push_str(&value.to_string()),
+    }
+}
+
+/// The roles as a document has them.
+pub(super) fn role(fields: &Fields, role: Role) -> Term {
+    Term::from_field_text(fields.role, role.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Chunk;
+
+    #[test]
+    fn calls_and_results_are_read_out() {
+        let call = Chunk::tool_call("call_1", "read_file", r#"{"lines":[1,20],"note":"one\ntwo","path":"src/a.rs"}"#);
+        let message = Message::assistant([Chunk::text("I look."), call, Chunk::tool_result("call_1", "{\"a\":null}")]);
+        let found: Vec<_> = sections(&message).into_iter().map(|part| (part.part, part.chunk, part.text)).collect();
+        let call = "read_file\nlines: 1, 20, note: one\ntwo, path: src/a.rs";
+        let wanted = [(Part::Text, None, "I look."), (Part::Call, Some(1), call), (Part::Result, Some(2), "a: null")];
+        assert_eq!(found, wanted.map(|(part, chunk, text)| (part, chunk, text.to_owned())));
+        assert_eq!(plain("{broken"), "{broken");
+    }
 }

@@ -8,13 +8,15 @@ use std::{fmt, fs, io};
 use tantivy::directory::error::LockError;
 use tantivy::{Index, IndexReader, ReloadPolicy, TantivyError};
 
+use super::document;
 use super::document::Fields;
-use super::{document, words};
+use super::language::{Language, Stems};
+use super::words::{self, Words};
 use crate::error::{Error, Result};
 
-/// The file that marks a directory as an index, and its content.
+/// The file that marks a directory as an index; how its content begins, before the language.
 const MARKER: &str = "CONVERSATION-SEARCH";
-const VERSION: &str = "conversation-store search\nversion 1\n";
+const VERSION: &str = "conversation-store search\nversion 2\nlanguage ";
 
 /// A full-text index of conversations.
 ///
@@ -23,15 +25,15 @@ const VERSION: &str = "conversation-store search\nversion 1\n";
 /// ```
 /// use conversation_store::Store;
 /// use conversation_store::model::Message;
-/// use conversation_store::search::{SearchIndex, SearchQuery};
+/// use conversation_store::search::{Language, SearchIndex, SearchQuery};
 ///
 /// let store = Store::open("memory:")?;
-/// let index = SearchIndex::in_memory()?; // on disk: SearchIndex::open("convo.db.search")
+/// let index = SearchIndex::in_memory(Language::default())?; // on disk: SearchIndex::open("convo.db.search")
 /// store.append("chat-42", &[Message::user("Why does the build fail?")])?;
 ///
-/// let hits = store.search(&index, &SearchQuery::new("build"))?;
-/// assert_eq!(hits[0].key.as_deref(), Some("chat-42"));
-/// assert_eq!(hits[0].message_index, Some(0));
+/// let page = store.search(&index, &SearchQuery::new("builds"))?;
+/// assert_eq!(page.hits[0].key.as_deref(), Some("chat-42"));
+/// assert_eq!(page.hits[0].message_index, Some(0));
 /// # Ok::<(), conversation_store::Error>(())
 /// ```
 pub struct SearchIndex {
@@ -40,6 +42,7 @@ pub struct SearchIndex {
     pub(super) index: Index,
     pub(super) reader: IndexReader,
     pub(super) fields: Fields,
+    pub(super) stems: Stems,
     /// Held while the index is brought up to date.
     pub(super) refreshing: Mutex<()>,
 }
@@ -51,46 +54,61 @@ impl fmt::Debug for SearchIndex {
 }
 
 impl SearchIndex {
-    /// Opens the index in a directory, and creates it if it does not exist. An index that cannot be read, or that another
-    /// version wrote, is removed and begun again.
+    /// Opens the index in a directory in the language that it has, and creates it in English if it does not exist. An index that
+    /// cannot be read, or that another version wrote, is removed and begun again.
     ///
     /// # Errors
     /// `InvalidInput` if the directory holds something else; `Io`.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
+        Self::open_in(directory, None)
+    }
+
+    /// As [`SearchIndex::open`], in a language. An index in another one is removed and begun again. `None`: in the language that it
+    /// has.
+    ///
+    /// # Errors
+    /// As [`SearchIndex::open`].
+    pub fn open_in(directory: impl AsRef<Path>, language: Option<Language>) -> Result<Self> {
         let directory = directory.as_ref();
         let failed = |error| Error::io(format!("open the search index {}", directory.display()))(error);
-        match fs::read_to_string(directory.join(MARKER)) {
-            Ok(version) if version == VERSION => {
-                let opened =
-                    guarded(|| Index::open_in_dir(directory)).and_then(|index| Self::new(Some(directory), index));
-                match opened {
-                    Ok(index) => return Ok(index),
-                    Err(error @ Error::Busy(_)) => return Err(error),
-                    Err(_) => fs::remove_dir_all(directory).map_err(failed)?,
+        let marker = directory.join(MARKER);
+        match fs::read_to_string(&marker) {
+            Ok(marked) => {
+                let known = marked.strip_prefix(VERSION).and_then(|name| name.trim_end().parse::<Language>().ok());
+                if let Some(known) = known.filter(|known| language.is_none_or(|language| language == *known)) {
+                    let opened = guarded(|| Index::open_in_dir(directory));
+                    match opened.and_then(|index| Self::new(Some(directory), index, known)) {
+                        Ok(index) => return Ok(index),
+                        Err(error @ Error::Busy(_)) => return Err(error),
+                        Err(_) => {}
+                    }
                 }
+                fs::remove_dir_all(directory).map_err(failed)?;
             }
-            Ok(_) => fs::remove_dir_all(directory).map_err(failed)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => check_vacant(directory).map_err(failed)??,
             Err(error) => return Err(failed(error)),
         }
+        let language = language.unwrap_or_default();
         create_private(directory).map_err(failed)?;
-        fs::write(directory.join(MARKER), VERSION).map_err(failed)?;
-        Self::new(Some(directory), guarded(|| Index::create_in_dir(directory, document::schema()))?)
+        fs::write(marker, format!("{VERSION}{}\n", language.name())).map_err(failed)?;
+        Self::new(Some(directory), guarded(|| Index::create_in_dir(directory, document::schema()))?, language)
     }
 
     /// An empty index in memory. It is lost when it is dropped.
     ///
     /// # Errors
     /// `Io`.
-    pub fn in_memory() -> Result<Self> {
-        Self::new(None, Index::create_in_ram(document::schema()))
+    pub fn in_memory(language: Language) -> Result<Self> {
+        Self::new(None, Index::create_in_ram(document::schema()), language)
     }
 
-    fn new(directory: Option<&Path>, index: Index) -> Result<Self> {
+    fn new(directory: Option<&Path>, index: Index, language: Language) -> Result<Self> {
         let fields = Fields::of(&index.schema()).ok_or_else(|| damaged("it has other fields"))?;
-        index.tokenizers().register(words::NAME, words::Words);
+        let stems = Stems::new(language);
+        index.tokenizers().register(words::NAME, Words(None));
+        index.tokenizers().register(words::STEMS, Words(Some(stems)));
         let reader = guarded(|| index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into())?;
-        Ok(Self { directory: directory.map(Path::to_owned), index, reader, fields, refreshing: Mutex::new(()) })
+        Ok(Self { directory: directory.map(Path::to_owned), index, reader, fields, stems, refreshing: Mutex::new(()) })
     }
 }
 

@@ -6,6 +6,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::PoisonError;
 
+use serde::Serialize;
 use tantivy::collector::DocSetCollector;
 use tantivy::indexer::NoMergePolicy;
 use tantivy::query::TermQuery;
@@ -13,7 +14,6 @@ use tantivy::schema::IndexRecordOption;
 use tantivy::{IndexWriter, Term};
 
 use super::document::{self, HIGH, INCARNATION, LOW, SEQ, State};
-use super::find::Refreshed;
 use super::index::SearchIndex;
 use super::index::{found, guarded};
 use crate::error::{Error, Result};
@@ -28,6 +28,18 @@ const WRITER_BYTES: usize = 32 * 1024 * 1024;
 const PAGE: usize = 1000;
 /// Documents after which what was read is committed: an interrupted refresh goes on from there.
 const COMMIT_AFTER: u64 = 100_000;
+
+/// What bringing an index up to date did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Refreshed {
+    /// Conversations that were read, because they were new or had changed.
+    pub conversations: u64,
+    /// Conversations that were removed from the index, because they are gone.
+    pub removed: u64,
+    /// Conversations that cannot be read: their texts are not found.
+    pub unreadable: u64,
+}
 
 impl SearchIndex {
     /// Brings the index up to date for one owner's conversations; the empty owner: those without one. [`Store::search`] does
@@ -254,17 +266,13 @@ impl Refresh<'_> {
     }
 
     fn message(&mut self, item: &ListItem, stored: &StoredMessage) -> Result<()> {
-        let text = document::text(&stored.message);
-        if text.is_empty() {
-            return Ok(());
-        }
-        self.add(self.index.fields.message(item.id, &item.owner, stored.index, &text))
+        self.index.fields.message(item, stored).into_iter().try_for_each(|document| self.add(document))
     }
 
     fn title(&mut self, item: &ListItem) -> Result<()> {
         self.delete(self.index.fields.title_of(item.id))?;
         match &item.title {
-            Some(title) => self.add(self.index.fields.title(item.id, &item.owner, title)),
+            Some(title) => self.add(self.index.fields.title(item, title)),
             None => Ok(()),
         }
     }

@@ -3,8 +3,11 @@
 
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 
-/// The name under which an index knows this way of splitting.
+use super::language::Stems;
+
+/// The name under which an index knows this way of splitting, and the name of the way that keeps stems.
 pub(super) const NAME: &str = "words";
+pub(super) const STEMS: &str = "stems";
 
 /// Bytes of the longest word that is indexed. Longer runs are data, such as base64.
 const LONGEST: usize = 200;
@@ -48,9 +51,9 @@ pub(super) fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// The same for an index.
+/// The same for an index: words as they are, or their stems.
 #[derive(Clone, Debug)]
-pub(super) struct Words;
+pub(super) struct Words(pub(super) Option<Stems>);
 
 pub(super) struct Stream {
     words: std::vec::IntoIter<Word>,
@@ -61,7 +64,11 @@ impl Tokenizer for Words {
     type TokenStream<'a> = Stream;
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> Stream {
-        Stream { words: words(text).collect::<Vec<_>>().into_iter(), token: Token::default() }
+        let mut words: Vec<Word> = words(text).collect();
+        if let Some(stems) = &self.0 {
+            words.iter_mut().for_each(|word| word.text = stems.of(&word.text).into_owned());
+        }
+        Stream { words: words.into_iter(), token: Token::default() }
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) struct App {
     pub(crate) responses: BegunResponses,
     /// Who is logged in at the pages.
     pub(crate) sessions: Sessions,
-    /// What the pages search.
+    /// What is searched.
     #[cfg(feature = "search")]
     pub(crate) finder: Finder,
     /// Whether the server is ending: it is not ready any more.
@@ -95,7 +95,7 @@ impl App {
             responses,
             sessions: Sessions::new(config.pages.session()),
             #[cfg(feature = "search")]
-            finder: Finder::new(config.pages.search_index.clone()),
+            finder: Finder::new(config.pages.search_index.clone(), config.pages.language()),
             draining: AtomicBool::new(false),
             closing: watch::Sender::new(false),
             config,

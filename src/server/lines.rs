@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -42,6 +42,8 @@ impl LogLines {
     pub fn begin(log: &Log) -> Result<Self> {
         let level: Targets =
             log.level.parse().map_err(|error| Error::InvalidInput(format!("log.level: {:?}: {error}", log.level)))?;
+        // It logs what is said.
+        let level = level.with_target("rmcp", LevelFilter::OFF);
         let lines = NonBlockingBuilder::default().lossy(true).buffered_lines_limit(WAITING);
         let (writer, guard) = lines.thread_name("log").finish(std::io::stderr());
         let _ = DROPPED.set(writer.error_counter());

@@ -8,7 +8,7 @@
 //!   `exchanges` (calls of models that are recorded now), `begun` (responses), `query`, `app` (what all requests share, and
 //!   what one of them is), `body`.
 //! - `openai/` and `native/`: the two APIs, each a table of routes, and a file for each group of them. `remote/`: the log itself,
-//!   for `convo --store http://...`; its table is not in the OpenAPI document.
+//!   for `convo --store http://...`; its table is not in the OpenAPI document. `mcp`: the Model Context Protocol.
 //! - `pages/`: the same for people, as HTML; `auth` (who calls, from where), `finder` (what they search).
 //! - `quota/` (limits on what an owner stores: a log around the log), `retention` (what is erased in the background).
 //! - `upstream/` (servers of models), `proxy/` (what passes to them, and is recorded), `responses/` (OpenAI's Responses API over
@@ -34,6 +34,8 @@ mod keys;
 mod ledger;
 mod lines;
 mod listen;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod metered;
 mod metrics;
 mod native;
@@ -74,7 +76,7 @@ use serve::Face;
 use upstream::Upstreams;
 
 pub use config::{
-    Auth, Bounds, Config, Log, LogFormat, Model, OnDisconnect, OpenAi, Pages, Policy, Record, Repair, Serving,
+    Auth, Bounds, Config, Log, LogFormat, Mcp, Model, OnDisconnect, OpenAi, Pages, Policy, Record, Repair, Serving,
     Upstream, WithoutSession,
 };
 pub use keys::{Key, KeyFile, Scope};
@@ -93,6 +95,8 @@ const SERVED: &[(Face, &[route::Route])] = &[
     (Face::Api, responses::ROUTES),
     (Face::Api, native::ROUTES),
     (Face::Api, remote::ROUTES),
+    #[cfg(feature = "mcp")]
+    (Face::Api, mcp::ROUTES),
     (Face::Pages, pages::ROUTES),
     (Face::Door, pages::DOOR),
 ];

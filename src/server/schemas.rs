@@ -8,6 +8,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use crate::history::{Cursor, Entry};
 use crate::log::ListCursor;
 use crate::model::{ConversationId, Message, Role, Timestamp};
+#[cfg(feature = "search")]
+use crate::search::SearchCursor;
 
 macro_rules! schemas {
     ($($type:ty, $name:literal: $schema:tt;)*) => {$(
@@ -100,6 +102,11 @@ schemas! {
         "propertyNames": { "maxLength": 64 },
         "additionalProperties": { "type": "string", "maxLength": 512 },
     };
+}
+
+#[cfg(feature = "search")]
+schemas! {
+    SearchCursor, "SearchCursor": { "type": "string" };
 }
 
 /// A message as a client sends it.

@@ -1,7 +1,8 @@
 """A model with a script, and the wire between a program and convo, with all that passes there.
 
 The model answers by what the last user's text wants: `run: COMMAND` calls the shell with it, `run both: A & B` calls it twice at one time,
-`ask both: A & B` starts an agent for each, whose task is the text. Anything else gets a sentence, and so do the results of calls.
+`ask both: A & B` starts an agent for each, whose task is the text, and `tool: NAME {...}` calls a tool of Claude Code's. Anything else gets a
+sentence, and so do the results of calls.
 """
 
 import http.server
@@ -111,6 +112,8 @@ def messages(request, number):
     calls = [("Bash", {"command": command, "description": "x"}) for command in wanted(text)]
     if tasks := re.search(r"ask both: (.*) & (.*)", text):
         calls = [("Agent", {"description": "a task", "prompt": task, "subagent_type": "general-purpose"}) for task in tasks.groups()]
+    if tool := re.search(r"tool: (\S+) (\{.*\})", text):
+        calls = [(tool.group(1), json.loads(tool.group(2)))]
     blocks = [{"type": "tool_use", "id": f"toolu_{number}_{at}", "name": name, "input": arguments}
               for at, (name, arguments) in enumerate(calls)]
     blocks = blocks or [{"type": "text", "text": f"{SENTENCE} ({number})"}]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use conversation_store::model::{Chunk, Message, Metadata, Name, Role};
-use conversation_store::search::{Hit, SearchIndex, SearchQuery};
+use conversation_store::search::{Found, Hit, Language, SearchIn, SearchIndex, SearchQuery};
 use conversation_store::{Error, Store};
 
 use crate::common::search::holds;
@@ -21,7 +21,7 @@ fn engines() -> Vec<(tempfile::TempDir, String, PathBuf)> {
 }
 
 fn find(store: &Store, index: &SearchIndex, words: &str) -> Vec<Hit> {
-    store.search(index, &SearchQuery::new(words)).unwrap()
+    store.search(index, &SearchQuery::new(words)).unwrap().hits
 }
 
 /// Conversation and message index of each hit, sorted; a title has none.
@@ -75,7 +75,7 @@ fn what_is_appended_is_found_on_each_engine() {
 #[test]
 fn an_answer_is_found_while_it_streams() {
     let store = Store::open("memory:").unwrap();
-    let index = SearchIndex::in_memory().unwrap();
+    let index = SearchIndex::in_memory(Language::default()).unwrap();
     let mut writer = store.begin("a", Role::Assistant, Metadata::default()).unwrap();
     writer.push(0, Chunk::text("It is no")).unwrap();
     store.sync().unwrap();
@@ -84,6 +84,124 @@ fn an_answer_is_found_while_it_streams() {
     writer.finish(None, None).unwrap();
     assert_eq!(places(&store, &index, "noon"), [at("a", 0)]);
     assert_eq!(places(&store, &index, "no"), NOTHING);
+}
+
+/// Each word is found by its other endings, and in quotes only as it is; a word of another language finds itself.
+#[test]
+fn words_are_found_by_their_stems() {
+    let dir = crate::common::tempdir().unwrap();
+    let directory = dir.path().join("index");
+    let store = Store::open("memory:").unwrap();
+    let said = ["She drinks tea", "die Häuser am Fluss", "книги на столе", "un café, des cafés", "a drink"];
+    store.append("a", &said.map(Message::user)).unwrap();
+    store.set_title("a", Some("x")).unwrap();
+    let index = SearchIndex::open(&directory).unwrap();
+    for (words, wanted) in [
+        ("drink", &[4, 0][..]),
+        ("\"drink\"", &[4]),
+        ("\"drinks tea\"", &[0]),
+        ("drinking-teas", &[0]),
+        ("Häuser", &[1]),
+        ("haus", &[]),
+        ("книга", &[2]),
+        ("café", &[3]),
+    ] {
+        let found: Vec<_> = find(&store, &index, words).iter().filter_map(|hit| hit.message_index).collect();
+        // The word as it is comes before its other endings.
+        assert_eq!(found, wanted, "{words}");
+    }
+    drop(index);
+    let german = SearchIndex::open_in(&directory, "de".parse().ok()).unwrap();
+    assert_eq!(places(&store, &german, "haus"), [at("a", 1)]);
+    drop(german);
+    // Without a word about it, the language stays.
+    let index = SearchIndex::open(&directory).unwrap();
+    assert_eq!(index.refresh(&store, "").unwrap().conversations, 0);
+    assert_eq!(places(&store, &index, "haus"), [at("a", 1)]);
+}
+
+#[test]
+fn calls_and_results_are_found_if_they_are_asked_for() {
+    let store = Store::open("memory:").unwrap();
+    let index = SearchIndex::in_memory(Language::default()).unwrap();
+    let call = Chunk::tool_call("call_1", "read_file", r#"{"path":"src/zebra.rs","note":"one\nquagga"}"#);
+    let said = [
+        Message::user("Look"),
+        Message::assistant([Chunk::text("I look."), call]),
+        Message::tool("call_1", "fn okapi() {}"),
+    ];
+    store.append("a", &said).unwrap();
+    let find = |words: &str, within: &[SearchIn]| {
+        let query = SearchQuery::new(words).with_within(within.iter().copied());
+        let hits = store.search(&index, &query).unwrap().hits;
+        hits.into_iter().map(|hit| (hit.found_in, hit.message_index, hit.chunk_index, hit.excerpt)).collect::<Vec<_>>()
+    };
+    assert_eq!(find("zebra", &[]), []);
+    assert_eq!(find("okapi", &[SearchIn::Texts, SearchIn::Calls]), []);
+    // An escape is no part of a word.
+    let call = (Found::Call, Some(1), Some(1), "read_file note: one quagga, path: src/zebra.rs".to_owned());
+    for words in ["zebra", "quagga", "read file"] {
+        let mut found = find(words, &[SearchIn::Calls]);
+        if let Some((.., excerpt)) = found.first_mut() {
+            assert!(excerpt.contains("src/zebra.rs") && excerpt.contains("note: one quagga"), "{excerpt}");
+            excerpt.clone_from(&call.3);
+        }
+        assert_eq!(found, [call.clone()], "{words}");
+    }
+    let result = (Found::Result, Some(2), Some(0), "fn okapi() {}".to_owned());
+    assert_eq!(find("okapi", &SearchIn::ALL), [result]);
+    assert_eq!(find("look", &SearchIn::ALL).len(), 3, "the title, and two texts");
+    store.redact("a", 1, Some(1)).unwrap();
+    assert_eq!(find("zebra", &SearchIn::ALL), []);
+}
+
+#[test]
+fn a_search_is_narrowed_by_tag_time_role_and_conversation_and_comes_in_pages() {
+    let store = Store::open("memory:").unwrap();
+    let index = SearchIndex::in_memory(Language::default()).unwrap();
+    for (key, role, day) in
+        [("a", Role::User, 1), ("b", Role::Assistant, 2), ("c", Role::User, 3), ("d", Role::User, 4)]
+    {
+        let mut message = Message::new(role, [Chunk::text(format!("walrus of {key}"))]);
+        message.metadata.created_at = format!("2026-01-0{day}T00:00:00Z").parse().ok();
+        store.append(key, &[message]).unwrap();
+        store.set_title(key, Some("-")).unwrap();
+    }
+    store.tag("a", &["sea", "ice"]).unwrap();
+    store.tag("b", &["sea"]).unwrap();
+    let found = |change: &dyn Fn(&mut SearchQuery)| {
+        let mut query = SearchQuery::new("walruses");
+        change(&mut query);
+        let mut keys: Vec<_> =
+            store.search(&index, &query).unwrap().hits.into_iter().filter_map(|hit| hit.key).collect();
+        keys.sort_unstable();
+        keys.concat()
+    };
+    let day = |day: u8| format!("2026-01-0{day}T00:00:00Z").parse().ok();
+    assert_eq!(found(&|_| ()), "abcd");
+    assert_eq!(found(&|query| query.tags = vec!["sea".to_owned()]), "ab");
+    assert_eq!(found(&|query| query.tags = vec!["sea".to_owned(), "ice".to_owned()]), "a");
+    assert_eq!(found(&|query| query.tags = vec!["land".to_owned()]), "");
+    assert_eq!(found(&|query| query.role = Some(Role::User)), "acd");
+    assert_eq!(found(&|query| query.since = day(2)), "bcd");
+    assert_eq!(found(&|query| query.until = day(2)), "a");
+    assert_eq!(found(&|query| (query.since, query.until) = (day(2), day(4))), "bc");
+    assert_eq!(found(&|query| query.conversation = Some(Name::from("c").id())), "c");
+    // A tag that is taken away counts at once: it is not in the index.
+    store.untag("a", &["sea"]).unwrap();
+    assert_eq!(found(&|query| query.tags = vec!["sea".to_owned()]), "b");
+    let (mut query, mut keys, mut pages) = (SearchQuery::new("walrus").with_limit(3), Vec::new(), 0);
+    loop {
+        let page = store.search(&index, &query).unwrap();
+        pages += 1;
+        keys.extend(page.hits.into_iter().filter_map(|hit| hit.key));
+        match page.next {
+            Some(next) => query.after = next.to_string().parse().ok(),
+            None => break,
+        }
+    }
+    keys.sort_unstable();
+    assert_eq!((pages, keys.concat().as_str()), (2, "abcd"));
 }
 
 #[test]
@@ -143,7 +261,7 @@ fn each_owner_finds_what_is_theirs_and_no_redacted_text_through_a_fork() {
     store.append("a", &[Message::user("nobody's walrus")]).unwrap();
     store.fork_to(of("a", "ada"), None, of("b", "bob")).unwrap();
     let of_owner = |owner: &str| {
-        let hits = store.search(&index, &SearchQuery::new("walrus").with_owner(owner)).unwrap();
+        let hits = store.search(&index, &SearchQuery::new("walrus").with_owner(owner)).unwrap().hits;
         hits.into_iter().filter_map(|hit| hit.message_index).collect::<Vec<_>>()
     };
     assert_eq!((of_owner("ada"), of_owner("bob"), of_owner(""), of_owner("eve")), (vec![1], vec![1], vec![0], vec![]));
@@ -211,7 +329,7 @@ fn an_index_from_before_a_crash_catches_up() {
 #[test]
 fn queries_that_cannot_be_answered() {
     let store = Store::open("memory:").unwrap();
-    let index = SearchIndex::in_memory().unwrap();
+    let index = SearchIndex::in_memory(Language::default()).unwrap();
     let search = |query: SearchQuery| store.search(&index, &query).unwrap_err();
     for words in ["", " ", "\"\"", "?!"] {
         assert!(matches!(search(SearchQuery::new(words)), Error::InvalidInput(_)), "{words:?}");

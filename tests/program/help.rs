@@ -36,6 +36,9 @@ fn furnished() -> Place {
     let notes = HELLO.replace("hello", "the cache hit rate");
     place.append("notes", &[&notes]);
     place.run_with(&["append", "notes", "--owner", "ada"], notes);
+    let call =
+        r#"{"type": "tool_call", "id": "call_1", "name": "read_file", "arguments": "{\"path\": \"Cargo.toml\"}"}"#;
+    place.append("notes", &[&format!("{{\"role\": \"assistant\", \"chunks\": [{call}]}}")]);
     place.ok(&["tag", "chat-42", "later"]);
     place.ok(&["backup", "chats.backup"]);
     place.write("messages.jsonl", format!("{HELLO}\n{ANSWER}\n"));
@@ -70,7 +73,7 @@ fn furnished() -> Place {
     std::fs::create_dir(place.path("bin")).unwrap();
     for (name, script) in [
         ("agent", "cat ../messages.jsonl || cat messages.jsonl"),
-        ("claude", "test \"$ANTHROPIC_BASE_URL\" = http://127.0.0.1:8080/proxy/anthropic"),
+        ("claude", "test \"$1\" = mcp || test \"$ANTHROPIC_BASE_URL\" = http://127.0.0.1:8080/proxy/anthropic"),
         ("summarizer", "cat summary.txt"),
         ("jq", "cat"),
         ("man", "test -f \"$1\""),

@@ -18,6 +18,8 @@ mod help;
 mod ingest;
 #[cfg(feature = "client")]
 mod live_check;
+#[cfg(feature = "mcp")]
+mod mcp;
 #[cfg(all(feature = "server", unix))]
 mod proxy;
 mod read;

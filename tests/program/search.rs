@@ -33,3 +33,25 @@ fn messages_and_titles_are_found_until_they_are_erased() {
     assert_eq!(place.run(&["search", "hello"]).exit, 1);
     assert!(!place.path("b.search").exists());
 }
+
+#[test]
+fn a_search_is_narrowed_and_continued() {
+    let place = Place::new();
+    let call = r#"{"role":"assistant","chunks":[{"type":"tool_call","id":"t","name":"drinks","arguments":"{}"}]}"#;
+    place.append("c", &[HELLO, &ANSWER.replace("Hi!", "a drink"), &HELLO.replace("hello", "he drinks"), call]);
+    place.ok(&["tag", "c", "bar"]);
+    let found = |args: &[&str]| {
+        let rows = place.run(&[&["search", "drink"][..], args].concat()).json();
+        rows.iter().filter_map(|row| row["message_index"].as_u64()).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&["--role", "user"]), [2]);
+    assert_eq!(found(&["--in", "calls", "--tag", "bar", "--conversation", "c"]), [3]);
+    assert_eq!(found(&["--in", "calls", "--until", "2020-01-01"]), [0; 0]);
+    let page = place.ok(&["search", "drink", "--limit", "1"]).json();
+    assert_eq!(page.last().unwrap()["next"], "1");
+    let rest = found(&["--after", "1"]);
+    assert_eq!((page[0]["message_index"].as_u64(), rest), (Some(1), vec![2]));
+    assert_eq!(place.run(&["search", "drink", "--in", "pictures"]).exit, 2);
+    assert_eq!(place.run(&["search", "drink", "--language", "klingon"]).exit, 2);
+    assert_eq!(place.run(&["search", "drink", "--language", "german", "--role", "user"]).exit, 0);
+}

@@ -24,9 +24,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("html", &[]),
     ("transfer", &["error", "history", "html", "json", "log", "model", "provider", "store"]),
     ("search", &["error", "history", "log", "model", "store"]),
+    ("mcp", &["error", "history", "log", "model", "search", "store"]),
     (
         "server",
-        &["error", "history", "html", "json", "log", "model", "provider", "record", "remote", "search", "store"],
+        &["error", "history", "html", "json", "log", "mcp", "model", "provider", "record", "remote", "search", "store"],
     ),
     // The program is a user of the library, by its public interface.
     ("cli", &[]),

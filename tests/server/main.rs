@@ -14,6 +14,8 @@ mod documented;
 mod full_disk;
 mod held;
 mod items;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod native;
 mod openai;
 mod owners;
@@ -25,5 +27,7 @@ mod redaction;
 mod repaired;
 mod responses;
 mod retention;
+#[cfg(feature = "search")]
+mod search;
 mod streams;
 mod upstreams;

@@ -55,6 +55,8 @@ pub struct Config {
     pub openai: OpenAi,
     /// The pages for people.
     pub pages: Pages,
+    /// What agents may do, by the Model Context Protocol.
+    pub mcp: Mcp,
     /// Which conversations are erased in the background. None by default; only a file can have policies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub retention: Vec<Policy>,
@@ -204,6 +206,18 @@ pub struct Pages {
     /// The directory of the search index. Absent: the program takes the one beside the store, and the library one in memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search_index: Option<PathBuf>,
+    /// The language of the words in the index: English if nothing is said. An index in another one is made again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search_language: Option<String>,
+}
+
+/// What agents may do, by the Model Context Protocol.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Mcp {
+    /// Whether those whose key has the scope `append` may append notes, tag and fork: false by default.
+    pub write: bool,
 }
 
 /// Conversations that are erased once nobody has used them for a time, as `convo prune` does.
@@ -305,7 +319,7 @@ impl Default for OpenAi {
 
 impl Default for Pages {
     fn default() -> Self {
-        Self { enabled: true, session_hours: 12, search_index: None }
+        Self { enabled: true, session_hours: 12, search_index: None, search_language: None }
     }
 }
 
@@ -369,6 +383,10 @@ impl Config {
         }
         for (number, policy) in self.retention.iter().enumerate() {
             policy.check().map_err(|error| invalid(&format!("retention, policy {number}"), &error.to_string()))?;
+        }
+        #[cfg(feature = "search")]
+        if let Some(Err(error)) = self.pages.search_language.as_deref().map(str::parse::<crate::search::Language>) {
+            return Err(invalid("pages.search_language", &error.to_string()));
         }
         upstream::check(&self.upstreams)?;
         model::check(&self.models, &self.upstreams)?;
@@ -456,6 +474,12 @@ impl Bounds {
 impl Pages {
     pub(crate) const fn session(&self) -> Duration {
         Duration::from_secs(self.session_hours.saturating_mul(3_600))
+    }
+
+    /// The language of the search index, if the settings name one.
+    #[cfg(feature = "search")]
+    pub(crate) fn language(&self) -> Option<crate::search::Language> {
+        self.search_language.as_deref().and_then(|name| name.parse().ok())
     }
 }
 

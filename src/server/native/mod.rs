@@ -10,6 +10,8 @@ mod ingest;
 mod messages;
 pub(super) mod parameters;
 mod prompts;
+#[cfg(feature = "search")]
+mod search;
 mod usage;
 
 use serde_json::json;
@@ -21,7 +23,11 @@ use super::route::{Parameter, Route, header, idempotency_key, json, number, of, 
 use super::schemas::{Bytes, Events, NewMessages, Object, Request};
 use crate::history::{NextStep, StoredMessage};
 use crate::log::{Health, ListPage, Receipt, Redaction, Verification};
+#[cfg(feature = "search")]
+use crate::model::Role;
 use crate::provider::{OptionValues, PROMPT_OPTIONS, PromptOption};
+#[cfg(feature = "search")]
+use crate::search::SearchPage;
 use conversations::{AllUnfinished, Deleted, Described, Found, New, NewFork, TagChange, Tags, Title};
 pub(in crate::server) use events::Pieces;
 use exchanges::Stopped;
@@ -42,6 +48,8 @@ const ANSWER: &str =
 const STOPPED: &str =
     r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","stopped":[],"ingests":1,"responses":0,"elsewhere":[]}"#;
 const EXCHANGE: &str = r#"{"exchange":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","state":"complete","how":"continued","conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5c","message":3,"status":200}"#;
+#[cfg(feature = "search")]
+const FOUND: &str = r#"{"hits":[{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","key":"chat-42","title":"Plans","found_in":"text","message_index":0,"seq":1,"role":"user","created_at":"2026-11-22T09:00:00.000000Z","excerpt":"hello world","pieces":[{"text":"hello","match":true},{"text":" world"}],"score":1.5}],"next":"1"}"#;
 const USAGE: &str = r#"{"rows":[{"day":"2026-11-25","model":"m-1","answers":2,"input":1200,"cached":1000,"cache_written":0,"output":80,"reasoning":0}]}"#;
 const REQUEST: &str = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
 const PROMPT: &str = r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","request":{"messages":[{"role":"user","content":"hello"}]},"report":[]}"#;
@@ -80,6 +88,11 @@ fn at_least(name: &'static str, least: u64, about: &'static str) -> Parameter {
 
 fn one_of(name: &'static str, words: &[&str], about: &'static str) -> Parameter {
     query(name, json!({ "type": "string", "enum": words }), about)
+}
+
+/// A day, or a time.
+fn day() -> serde_json::Value {
+    json!({ "type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9:.]+(Z|[+-][0-9:]+))?$" })
 }
 
 /// The target, and the options of a prompt.
@@ -281,18 +294,40 @@ pub(crate) const ROUTES: &[Route] = &[
         )
         .takes(|| vec![text("item", "The item id").required()])
         .answers(json::<Found>(r#"{"items":[]}"#)),
+    #[cfg(feature = "search")]
+    Route::get("/api/v1/search", Read, Store(search::get))
+        .named("searchConversations", "Find the messages and titles that have all of the words, the best first")
+        .takes(|| {
+            vec![
+                text("q", "The words, with whatever endings; in double quotes as they are, one after the other")
+                    .required(),
+                query("in", json!({ "type": "string" }), "Where: texts (the default), calls, results, with commas"),
+                text("conversation", "Only in this conversation"),
+                text("tag", "Only in conversations with this tag; given twice, with both"),
+                one_of("role", &Role::ALL.map(Role::as_str), "Only what somebody of this role said"),
+                query("since", day(), "Only what was said from this day, UTC, or time on"),
+                query("until", day(), "Only what was said before this day or time"),
+                number("limit", 1, 100, "The most hits: 1 to 100; 20 by default"),
+                query(
+                    "after",
+                    json!({ "type": "string", "pattern": "^[0-9]{1,5}$" }),
+                    "The `next` of the previous page",
+                ),
+            ]
+        })
+        .answers(json::<SearchPage>(FOUND))
+        .refuses(&[413]),
     Route::get("/api/v1/usage", Read, Store(usage::get))
         .named("getUsage", "Count the tokens of the stored answers; reads the conversations used since `since`")
         .takes(|| {
-            let day = json!({ "type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9:.]+(Z|[+-][0-9:]+))?$" });
             vec![
                 query(
                     "by",
                     json!({ "type": "string" }),
                     "What is counted apart: day, model, conversation, with commas",
                 ),
-                query("since", day.clone(), "Only answers from this day, UTC, or time on"),
-                query("until", day, "Only answers before this day or time"),
+                query("since", day(), "Only answers from this day, UTC, or time on"),
+                query("until", day(), "Only answers before this day or time"),
                 text("tag", "Only in conversations with this tag; given twice, with both"),
             ]
         })

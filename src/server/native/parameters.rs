@@ -106,7 +106,8 @@ pub(in crate::server) fn name(call: &Call) -> Name {
     named(call, call.part("conversation"))
 }
 
-fn named(call: &Call, text: &str) -> Name {
+/// As [`name`], of a text.
+pub(super) fn named(call: &Call, text: &str) -> Name {
     let id = text.strip_prefix("conv_").filter(|digits| digits.len() == 32);
     match id.and_then(|digits| digits.parse::<ConversationId>().ok()) {
         Some(id) => call.own(id),

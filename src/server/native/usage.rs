@@ -16,7 +16,7 @@ pub(super) struct Rows {
 }
 
 /// A time, or a day: its beginning.
-struct Moment(Timestamp);
+pub(super) struct Moment(pub(super) Timestamp);
 
 impl FromStr for Moment {
     type Err = <Timestamp as FromStr>::Err;

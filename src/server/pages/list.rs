@@ -158,7 +158,7 @@ fn found(call: &Call, words: &str) -> Result<Vec<Found>, Refusal> {
         let title = hit.title.filter(|title| !title.trim().is_empty()).or(hit.key).unwrap_or(id);
         Found { address, title, place, excerpt: hit.excerpt }
     };
-    Ok(call.app.finder.find(call.store(), &query)?.into_iter().map(found).collect())
+    Ok(call.app.finder.find(call.store(), &query)?.hits.into_iter().map(found).collect())
 }
 
 #[cfg(not(feature = "search"))]

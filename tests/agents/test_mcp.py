@@ -1,0 +1,41 @@
+"""Claude Code with `convo mcp`: its model calls a tool, and gets what was said."""
+
+import json
+import subprocess
+
+from conftest import PROGRAM, run
+
+
+def asked(folder, model, question, *args):
+    """What Claude Code's model gets of a tool that it calls."""
+    store = f"sled:{folder / 'store'}"
+    servers = {"mcpServers": {"chats": {"command": PROGRAM, "args": ["--store", store, "mcp", *args]}}}
+    quiet = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
+    command = ["claude", "-p", question, "--mcp-config", json.dumps(servers), "--strict-mcp-config", "--allowedTools", "mcp__chats"]
+    run(folder, command, ANTHROPIC_BASE_URL=model.url, ANTHROPIC_API_KEY="sk-canary-1", **quiet)
+    messages = json.loads(model.bodies[-1])["messages"]
+    blocks = [block for message in messages if isinstance(message["content"], list) for block in message["content"]]
+    [result] = [block for block in blocks if block["type"] == "tool_result"]
+    text = result["content"] if isinstance(result["content"], str) else result["content"][0]["text"]
+    return text, result.get("is_error", False)
+
+
+def append(folder, text):
+    line = json.dumps({"role": "user", "chunks": [{"type": "text", "text": text}]})
+    subprocess.run([PROGRAM, "--store", f"sled:{folder / 'store'}", "append", "chat"], input=line, text=True, check=True, capture_output=True)
+
+
+def test_the_model_searches_what_was_said(tmp_path, model):
+    append(tmp_path, "Who drinks tea?")
+    text, is_error = asked(tmp_path, model, 'tool: mcp__chats__search_conversations {"query": "drink"}')
+    found = json.loads(text)
+    assert not is_error and "untrusted" in found["notice"]
+    assert {hit["excerpt"] for hit in found["hits"]} == {"Who drinks tea?"}
+
+
+def test_the_model_writes_if_it_may(tmp_path, model):
+    append(tmp_path, "Who drinks tea?")
+    note = 'tool: mcp__chats__append_note {"conversation": "chat", "text": "Ada does."}'
+    assert asked(tmp_path, model, note)[1]
+    text, is_error = asked(tmp_path, model, note, "--write")
+    assert not is_error and json.loads(text)["message"] == 1
