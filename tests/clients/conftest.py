@@ -26,11 +26,11 @@ class Server:
         command = [PROGRAM, "keys", "create", "--keys", str(self.keys), "--owner", owner]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
-    def start(self):
+    def start(self, port=0):
         store = f"sled:{self.folder / 'store'}"
-        command = [PROGRAM, "--store", store, "--json", "serve", "--config", str(self.config), "--listen", "127.0.0.1:0", "--keys", str(self.keys)]
+        command = [PROGRAM, "--store", store, "--json", "serve", "--config", str(self.config), "--keys", str(self.keys)]
         log = open(self.folder / "log", "a")
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+        self.process = subprocess.Popen([*command, "--listen", f"127.0.0.1:{port}"], stdout=subprocess.PIPE, stderr=log, text=True)
         self.address = json.loads(self.process.stdout.readline())["listening"]
 
     def kill(self):
@@ -49,6 +49,20 @@ def server(tmp_path_factory):
     server = Server(tmp_path_factory.mktemp("server"))
     yield server
     server.kill()
+
+
+@pytest.fixture
+def server_with(tmp_path):
+    """Starts a server with settings of its own."""
+    servers = []
+
+    def start(settings):
+        servers.append(Server(tmp_path, settings))
+        return servers[0]
+
+    yield start
+    for server in servers:
+        server.kill()
 
 
 @pytest.fixture

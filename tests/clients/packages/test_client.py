@@ -1,0 +1,251 @@
+"""`Client` and `AsyncClient`: what is stored once, what is repeated, what is followed."""
+
+import asyncio
+import inspect
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import threading
+
+import conversation_store
+import httpx
+import pytest
+from conversation_store import AsyncClient, Client, _errors, local
+
+ROOT = pathlib.Path(__file__).parents[3]
+ANSWER = b"".join(
+    b"data: " + json.dumps({"id": "c1", "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}).encode() + b"\n\n"
+    for delta, reason in [({"role": "assistant", "content": "I "}, None), ({"content": "see."}, None), ({}, "stop")]
+)
+
+
+def said(text, role="user"):
+    return {"role": role, "chunks": [{"type": "text", "text": text}]}
+
+
+def texts(messages):
+    return [message["chunks"][0]["text"] for message in messages]
+
+
+def program_of(readme):
+    return re.findall(r"```python\n(.*?)```", readme.read_text(), re.DOTALL)[0]
+
+
+def test_the_program_of_the_readme_runs():
+    program = program_of(ROOT / "src/packages/python/README.md")
+    assert len([line for line in program.splitlines() if line]) <= 10
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "assistant Ten past nine." in done.stdout and "await_user" in done.stdout
+
+
+def test_lists_and_messages_come_page_by_page(client, name):
+    assert list(client.conversations(tags=[name])) == []
+    for at in range(5):
+        client.create(key=f"{name}/{at}?", tags=[name], title=f"number {at}", metadata={"at": at})
+    assert [item["key"] for item in client.conversations(tags=[name], page_size=2)] == [f"{name}/{at}?" for at in (4, 3, 2, 1, 0)]
+    client.append(f"{name}/0?", [said(str(at)) for at in range(7)])
+    assert texts(client.messages(f"{name}/0?", page_size=3)) == [str(at) for at in range(7)]
+    assert texts(client.messages(f"{name}/0?", start=5)) == ["5", "6"]
+    assert texts(client.newest(f"{name}/0?", 2)) == ["5", "6"]
+    assert client.describe(f"{name}/0?")["metadata"] == {"at": 0}
+
+
+def test_the_asynchronous_client_has_every_method(client, name, asynchronous):
+    methods = [method for method, _ in inspect.getmembers(Client) if not method.startswith("_")]
+    assert methods == [method for method, _ in inspect.getmembers(AsyncClient) if not method.startswith("_")]
+
+    async def program(client):
+        await client.append(name, [said(str(at)) for at in range(4)])
+        found = [message async for message in client.messages(name, page_size=3)]
+
+        async def answer():
+            for at in range(0, len(ANSWER), 10):
+                yield ANSWER[at : at + 10]
+
+        ingested = await client.ingest(name, "openai-chat", answer())
+        async with client.follow(name) as follower:
+            kinds = [(await anext(follower))["kind"] for _ in range(5)]
+        return texts(found), ingested["finish_reason"], kinds
+
+    assert asynchronous(program) == ([str(at) for at in range(4)], "stop", ["chunk"] * 4 + ["begin"])
+
+
+def test_a_conversation_changes(client, name):
+    receipt = client.append(name, [said("one"), said("two", "assistant"), said("three")], expect="new")
+    assert client.fork(name, at_seq=receipt["first_seq"], key=f"{name}-fork")["parent"]["conversation"] == receipt["conversation"]
+    assert texts(client.messages(f"{name}-fork")) == ["one"]
+    client.remove(name, 1)
+    client.rewind(name, 2)
+    assert texts(client.messages(name)) == ["one"]
+    client.set_title(name, "a title")
+    client.set_metadata(name, {"a": 1})
+    assert client.change_tags(name, add=["x", "y"]) == ["x", "y"]
+    assert client.change_tags(name, remove=["x"]) == ["y"]
+    described = client.describe(name)
+    assert (described["title"], described["metadata"], described["tags"]) == ("a title", {"a": 1}, ["y"])
+    client.summarize(name, 0, "They counted.")
+    assert "They counted." in json.dumps(client.prompt(name, "openai-chat")["request"])
+    assert client.redact(name, 0)["summaries"]
+    assert client.stop(name)["ingests"] == 0
+    client.delete(name)
+    with pytest.raises(conversation_store.NotFound):
+        client.describe(name)
+
+
+def test_what_a_provider_says_is_read_checked_and_repaired(client, name):
+    client.append(name, {**said("look"), "id": "item-of-mine"})
+    pieces = (ANSWER[at : at + 7] for at in range(0, len(ANSWER), 7))
+    assert client.ingest(name, "openai-chat", pieces, model="m-1")["finish_reason"] == "stop"
+    assert texts(client.messages(name)) == ["look", "I see."]
+    assert client.next_step(name)["step"] == "await_user"
+    assert client.message(name, 1)["model"] == "m-1"
+    assert [place["conversation"] for place in client.find("item-of-mine")] == [client.describe(name)["conversation"]]
+    assert isinstance(client.usage(by=["day", "model"]), list)
+    request = {"model": "m", "messages": [{"role": "tool", "tool_call_id": "x", "content": "y"}]}
+    assert not client.check("openai-chat", request)["accepted"]
+    repaired = client.repair("openai-chat", {**request, "messages": [*request["messages"], {"role": "user", "content": "hi"}]})
+    assert client.check("openai-chat", repaired["request"])["accepted"] and repaired["report"]
+    assert "anthropic" in client.targets()
+    tool = {"name": "f", "parameters": {"type": "object"}}
+    assert client.prompt(name, "anthropic", tools=[tool], model="m")["request"]["tools"]
+
+
+class Loses(httpx.BaseTransport):
+    """The network of a client, which loses the answers of the first requests to a path."""
+
+    def __init__(self, path, count):
+        self.path, self.count, self.sent = path, count, 0
+        self.network = httpx.HTTPTransport()
+
+    def handle_request(self, request):
+        response = self.network.handle_request(request)
+        if self.path not in request.url.path:
+            return response
+        self.sent += 1
+        if self.sent <= self.count:
+            response.read()
+            raise httpx.ReadError("lost", request=request)
+        return response
+
+
+def test_an_append_whose_answer_is_lost_is_stored_once(address, name):
+    network = Loses("/messages", 2)
+    with Client(address, transport=network) as client:
+        assert client.append(name, said("once"))["duplicate"]
+        assert network.sent == 3
+        assert texts(client.messages(name)) == ["once"]
+        client.append(name, said("mine"), idempotency_key="k")
+        assert client.append(name, said("mine"), idempotency_key="k")["duplicate"]
+        with pytest.raises(conversation_store.KeyReused):
+            client.append(name, said("other"), idempotency_key="k")
+
+
+def test_a_write_that_may_be_stored_is_not_repeated(address, name):
+    network = Loses("/fork", 1)
+    with Client(address, transport=network) as client:
+        client.append(name, said("x"))
+        with pytest.raises(conversation_store.OutcomeUnknown):
+            client.fork(name)
+    assert network.sent == 1
+    with Client("http://127.0.0.1:9", retries=1) as client, pytest.raises(conversation_store.Unreachable):
+        client.fork(name)
+
+
+def test_an_answer_that_asks_to_wait_is_obeyed(server_with):
+    server = server_with("limits.requests_per_second = 4")
+    with Client(server.address, server.secrets["ada"]) as client:
+        for at in range(8):
+            client.append("chat", said(str(at)))
+        assert texts(client.messages("chat")) == [str(at) for at in range(8)]
+    with Client(server.address, server.secrets["ada"], retries=0) as client:
+        with pytest.raises(conversation_store.Busy) as refused:
+            for _ in range(8):
+                client.describe("chat")
+    assert (refused.value.status, refused.value.code) == (429, "rate_limit_exceeded") and refused.value.retry_after
+
+
+def test_errors_are_classes_by_their_code(client, name):
+    client.append(name, said("x"))
+    with pytest.raises(conversation_store.StaleHead) as stale:
+        client.append(name, said("y"), expect=7)
+    assert stale.value.details["actual"] == 1 and stale.value.status == 412
+    with pytest.raises(conversation_store.NameTaken):
+        client.create(key=name)
+    with pytest.raises(conversation_store.InvalidRequest) as invalid:
+        client.append(name, {"role": "nobody", "chunks": []})
+    assert invalid.value.param is not None or invalid.value.message
+    table = (ROOT / "src/docs/http-api.md").read_text().partition("\n## Errors\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?) \| ([0-9, a-z]+) \|", table, re.MULTILINE)
+    codes = {code: int(status[:3]) for codes, status in rows for code in re.findall(r"`(\w+)`", codes)}
+    assert len(codes) > 30
+    kinds = {code: type(refusal(code, status)) for code, status in codes.items()}
+    assert {code for code, kind in kinds.items() if kind is _errors.ServerFailed} == {
+        "read_only", "closed", "poisoned", "went_back", "io", "corrupt", "unsupported_version", "internal"}
+
+
+def refusal(code, status):
+    return _errors.refusal(httpx.Response(status, json={"error": {"code": code, "message": "m"}}))
+
+
+def test_a_follower_goes_on_over_kills(server, name):
+    with Client(server.address, server.secrets["ada"]) as client:
+        client.append(name, said("0"))
+        client.append(name, said("1"))
+        with client.follow(name, since=client.entries(name, limit=1)["cursor"]) as follower:
+            assert next(follower)["seq"] == 2
+            address = server.address
+            server.kill()
+            server.start(address.rpartition(":")[2])
+            client.append(name, said("2"))
+            assert next(follower)["seq"] == 3
+            later = follower.cursor
+        assert next(client.follow(name, since=0))["seq"] == 1
+        client.append(name, said("3"))
+        assert next(client.follow(name, since=later))["seq"] == 4
+        client.delete(name)
+        client.append(name, said("another"))
+        with pytest.raises(conversation_store.StaleCursor):
+            next(client.follow(name, since=later))
+
+
+def test_a_follower_ends_with_its_conversation(client, name):
+    client.append(name, said("0"))
+    seen = []
+    with client.follow(name) as follower:
+        seen.append(next(follower))
+        threading.Thread(target=client.delete, args=(name,)).start()
+        seen.extend(follower)
+    assert [entry["seq"] for entry in seen] == [1]
+    with pytest.raises(conversation_store.NotFound):
+        next(client.follow(name))
+
+
+def test_an_asynchronous_follower_sees_what_comes(address, name):
+    async def program():
+        async with AsyncClient(address) as client:
+            await client.append(name, said("0"))
+
+            async def follow():
+                async with client.follow(name) as follower:
+                    return [(await anext(follower))["seq"] for _ in range(3)]
+
+            following = asyncio.create_task(follow())
+            await client.append(name, said("1"))
+            await client.append(name, said("2"))
+            return await asyncio.wait_for(following, 20)
+
+    assert asyncio.run(program()) == [1, 2, 3]
+
+
+def test_a_local_server_keeps_a_folder_and_names_what_is_wrong(tmp_path):
+    with local(folder=tmp_path / "here") as client:
+        client.append("kept", said("x"))
+    with local(folder=tmp_path / "here") as client:
+        assert texts(client.messages("kept")) == ["x"]
+    with pytest.raises(conversation_store.ConversationStoreError, match="nonsense"):
+        local(settings="nonsense = 1").__enter__()
+    with pytest.raises(FileNotFoundError, match="CONVO_BIN"):
+        local(program="no-such-program").__enter__()
