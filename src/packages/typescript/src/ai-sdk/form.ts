@@ -1,0 +1,186 @@
+// How a chat of the AI SDK is written in a conversation: what a chunk has no field for is in its field `ai_sdk`.
+
+import type { UIMessage, UIMessageChunk } from "ai";
+import type { Chunk, Message, StoredMessage } from "../transcript.js";
+
+/** A part of a stream, with fields that a type for all of them does not know. */
+export type Part = { type: string; [field: string]: unknown };
+
+export const asChunk = (part: Part) => part as unknown as UIMessageChunk;
+
+/** The field of a chunk. */
+export interface OfChunk {
+  /** What the stream said, without what the chunk itself says. */
+  part?: Part;
+  /** The parts of the stream that are still open while this one begins. */
+  open?: string[];
+  /** Fields of a whole message's part. */
+  rest?: Record<string, unknown>;
+  /** What a page said of a call. */
+  update?: Update;
+}
+
+/** The field of a message. */
+export interface OfMessage {
+  /** The id of the message that the page shows. Steps and results of an answer have the same. */
+  message: string;
+  /** A message that was stored as a whole; `true` on what others read of it. */
+  whole?: UIMessage | true;
+  /** Fields that have no place of their own, such as `metadata`. */
+  rest?: Record<string, unknown>;
+}
+
+/** A call whose result or approval comes from a page. */
+export type Update = { toolCallId: string; state: string; [field: string]: unknown };
+
+export const ofChunk = (chunk: Chunk) => (chunk.ai_sdk ?? {}) as OfChunk;
+export const ofMessage = (message: Message) => message.ai_sdk as OfMessage | undefined;
+
+/** How an answer ended that did not end by itself. */
+export interface AnswerEnd {
+  /** `stopped` by a page; `interrupted`: its process or its store failed; `failed`: the model did. Else why the model stopped. */
+  state: "stopped" | "interrupted" | "failed" | "length" | "content-filter" | "error";
+  error?: string;
+}
+
+/** The part that says so, at the end of a message and of a stream. */
+export const ended = (data: AnswerEnd) => ({ type: "data-answer", data }) as Part;
+
+/** What a stream ends with. */
+export function closing(end: AnswerEnd | undefined, finish: Part | undefined): Part[] {
+  const parts = [...(end ? [ended(end)] : []), ...(finish ? [finish] : [])];
+  if (end?.state === "stopped") parts.push({ type: "abort" });
+  if (end?.state === "failed") parts.push({ type: "error", errorText: end.error });
+  if (end?.state === "interrupted") parts.push({ type: "error", errorText: `The answer was interrupted${end.error ? `: ${end.error}` : ""}.` });
+  return parts;
+}
+
+/** How an answer ended that the model finished, in the words of the stream. */
+export function endOf(reason: unknown): AnswerEnd | undefined {
+  return reason === "length" || reason === "content-filter" || reason === "error" ? { state: reason } : undefined;
+}
+
+/** A chunk without content, for what has no other place. Prompts leave it out. */
+export const marker = (ai_sdk: OfChunk): Chunk => ({ type: "text", text: "", ai_sdk });
+
+const filled = (fields: Record<string, unknown>) => (Object.keys(fields).length > 0 ? fields : undefined);
+
+/** A tool's output, as the content of a result. */
+export const content = (output: unknown) => (typeof output === "string" ? output : [{ type: "json", json: output ?? null }]);
+
+/** The output of a result. Text that another program stored may be JSON. */
+export function output(chunk: Extract<Chunk, { type: "tool_result" }>): unknown {
+  const { content } = chunk;
+  if (typeof content === "string") return chunk.ai_sdk === undefined ? parsed(content) : content;
+  const [first] = content;
+  return content.length === 1 && first?.type === "json" ? first.json : content;
+}
+
+export function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+const DATA = /^data:([^;,]*);base64,(.*)$/s;
+
+function fileChunk(part: Record<string, unknown>): Chunk {
+  const { type, url, mediaType, filename, ...rest } = part as { type: string; url: string; mediaType: string; filename?: string };
+  const [, kind, data] = DATA.exec(url) ?? [];
+  if (!/^(https?|data):/.test(url)) return { type: "opaque", provider: "ai-sdk", kind: type, json: part };
+  if (mediaType.startsWith("image/")) {
+    return { type: "image", url, mime_type: mediaType, ai_sdk: { rest: { ...rest, ...(filename === undefined ? {} : { filename }) } } };
+  }
+  const place = data !== undefined && kind === mediaType ? { data } : { url };
+  return { type: "file", ...(filename === undefined ? {} : { name: filename }), ...place, mime_type: mediaType, ai_sdk: { rest } };
+}
+
+/** A message of a page that is no answer, as it is stored. */
+export function toMessage(message: UIMessage): Message {
+  const { id, role, parts, ...others } = message;
+  const chunks = parts.map((part): Chunk => {
+    if (part.type === "text") {
+      const { type, text, ...rest } = part;
+      const more = filled(rest);
+      return { type: "text", text, ...(more && { ai_sdk: { rest: more } }) };
+    }
+    if (part.type === "file") return fileChunk({ ...part });
+    return { type: "opaque", provider: "ai-sdk", kind: part.type, json: part };
+  });
+  const rest = filled(others);
+  return { role, id, chunks, ai_sdk: { message: id, ...(rest && { rest }) } };
+}
+
+/** The parts of a message that is no answer. */
+export function toParts(chunks: Chunk[]): Part[] {
+  return chunks.flatMap((chunk): Part[] => {
+    const { rest } = ofChunk(chunk);
+    switch (chunk.type) {
+      case "text":
+        return [{ type: "text", text: chunk.text, ...rest }];
+      case "image":
+        return [{ type: "file", mediaType: chunk.mime_type ?? DATA.exec(chunk.url)?.[1] ?? "image/*", url: chunk.url, ...rest }];
+      case "file": {
+        const mediaType = chunk.mime_type ?? "application/octet-stream";
+        const url = chunk.url ?? `data:${mediaType};base64,${chunk.data ?? ""}`;
+        return [{ type: "file", mediaType, url, ...(chunk.name === undefined ? {} : { filename: chunk.name }), ...rest }];
+      }
+      case "opaque":
+        return chunk.provider === "ai-sdk" ? [chunk.json as Part] : [];
+      default:
+        return [];
+    }
+  });
+}
+
+export const toUser = (message: StoredMessage): UIMessage =>
+  ({
+    id: ofMessage(message)?.message ?? message.id ?? `message-${message.index}`,
+    role: message.role,
+    ...ofMessage(message)?.rest,
+    parts: toParts(message.chunks),
+  }) as UIMessage;
+
+const isCall = (type: string) => type.startsWith("tool-") || type === "dynamic-tool";
+
+/** The call of a part: its name is in its type, or beside it. */
+export function callOf(part: Part): { toolCallId: string; toolName: string; state: string } | undefined {
+  if (!isCall(part.type)) return undefined;
+  const toolName = part.type === "dynamic-tool" ? (part.toolName as string) : part.type.slice("tool-".length);
+  return { toolCallId: part.toolCallId as string, toolName, state: part.state as string };
+}
+
+/** An answer that comes whole: what others can read of it, and itself. */
+export function toWhole(message: UIMessage): Message[] {
+  const messages: Message[] = [];
+  let chunks: Chunk[] = [];
+  let results: Chunk[] = [];
+  const ai_sdk = { message: message.id, whole: true };
+  const end = () => {
+    if (chunks.length > 0) messages.push({ role: "assistant", id: message.id, chunks, ai_sdk });
+    for (const result of results) messages.push({ role: "tool", chunks: [result], ai_sdk });
+    [chunks, results] = [[], []];
+  };
+  for (const part of message.parts as Part[]) {
+    const call = callOf(part);
+    if (part.type === "step-start") end();
+    else if (part.type === "text") chunks.push({ type: "text", text: part.text as string });
+    else if (part.type === "reasoning") chunks.push({ type: "thinking", text: part.text as string });
+    else if (part.type === "file") chunks.push(fileChunk(part));
+    else if (call && !part.providerExecuted) {
+      const { toolCallId: id, toolName: name, state } = call;
+      chunks.push({ type: "tool_call", id, name, arguments: JSON.stringify(part.input ?? {}) });
+      const failed = state === "output-error" || state === "output-denied";
+      const said = failed ? String(part.errorText ?? "This call was not approved.") : content(part.output);
+      if (failed || state === "output-available") {
+        results.push({ type: "tool_result", tool_call_id: id, name, content: said, ...(failed && { is_error: true }), ai_sdk: {} });
+      }
+    }
+  }
+  end();
+  if (messages[0]?.role !== "assistant") messages.unshift({ role: "assistant", id: message.id, chunks: [marker({})], ai_sdk });
+  messages[0]!.ai_sdk = { ...ai_sdk, whole: message };
+  return messages;
+}
