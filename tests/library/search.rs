@@ -146,7 +146,7 @@ fn calls_and_results_are_found_if_they_are_asked_for() {
             assert!(excerpt.contains("src/zebra.rs") && excerpt.contains("note: one quagga"), "{excerpt}");
             excerpt.clone_from(&call.3);
         }
-        assert_eq!(found, [call.clone()], "{words}");
+        assert_eq!(found, std::slice::from_ref(&call), "{words}");
     }
     let result = (Found::Result, Some(2), Some(0), "fn okapi() {}".to_owned());
     assert_eq!(find("okapi", &SearchIn::ALL), [result]);
