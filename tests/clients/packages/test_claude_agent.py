@@ -49,7 +49,7 @@ LINES = [
             {"type": "thinking", "thinking": "hm", "signature": "c2ln"}, {"type": "redacted_thinking", "data": "eA=="},
             {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {"ä": [1, None]}}, {"type": "server_tool_use", "id": "s", "name": "w", "input": {}}]}},
     {"type": "user", "toolUseResult": {"stdout": "\ud83d"}, "message": {"role": "user", "content": [
-        {"type": "tool_result", "tool_use_id": "toolu_1", "is_error": True, "content": [{"type": "text", "text": "no"}, {"type": "new", "x": 1}]}]}},
+        {"type": "tool_result", "tool_use_id": "toolu_1", "is_error": True, "content": [{"type": "text", "text": "n\ud83do"}, {"type": "new", "x": 1}]}]}},
     {"type": "assistant", "isApiErrorMessage": True, "message": {"role": "assistant", "model": "<synthetic>", "content": [{"type": "text", "text": "API Error"}]}},
     {"type": "assistant", "message": {"role": "assistant", "content": None}},
     {"type": "user", "message": "no object"},

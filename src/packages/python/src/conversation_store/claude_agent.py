@@ -20,6 +20,7 @@ import claude_agent_sdk as sdk
 
 from ._client import AsyncClient
 from ._errors import NameTaken, NotFound, StaleCursor, StaleHead
+from ._kept import readable
 from ._types import Chunk, Conversation
 
 #: The field of a message that keeps its line.
@@ -227,7 +228,7 @@ def _message(line: dict[str, Any]) -> dict[str, Any]:
         message["created_at"] = line["timestamp"]
     if isinstance(line.get("uuid"), str):
         message["id"] = line["uuid"]
-    return {**message, LINE: line}
+    return {**readable(message), LINE: line}
 
 
 def _chunks(content: Any, is_error: bool) -> Iterator[Chunk]:
