@@ -3,7 +3,9 @@
 import asyncio
 import os
 import pathlib
+import re
 import sys
+import types
 
 import pytest
 from conversation_store import AsyncClient, Client, local
@@ -46,3 +48,17 @@ def asynchronous(address):
 
     return run
 
+
+
+@pytest.fixture
+def page():
+    """The code of a framework in its page, as a module."""
+
+    def load(framework):
+        text = (ROOT / "src/docs/python-frameworks.md").read_text()
+        [code] = re.findall(rf"```python\n# {framework}\n(.*?)```", text, re.DOTALL)
+        module = types.ModuleType(framework.replace("-", "_"))
+        exec(compile(code, framework, "exec"), module.__dict__)
+        return module
+
+    return load
