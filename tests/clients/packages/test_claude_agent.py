@@ -55,7 +55,7 @@ LINES = [
     {"type": "user", "message": "no object"},
     {"type": "custom-title", "customTitle": "Rivers of Asia"},
     {"type": "tag", "tag": "wet"},
-    {"type": "a-kind-yet-to-come", "timestamp": "no time", "deep": [[[[{"a": {"b": "c"}}]]]]},
+    {"type": "a-kind-yet-to-come", "timestamp": "no time", "deep": json.loads("[" * 140 + "]" * 140)},
 ]
 
 

@@ -31,6 +31,7 @@ ITEMS = [
     {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "q"}},
     {"type": "computer_call_output", "call_id": "c", "output": {"type": "computer_screenshot", "image_url": "data:image/png;base64,aGk="}},
     {"type": "item_reference", "id": "msg_9"},
+    {"type": "deep", "in": json.loads("[" * 140 + "]" * 140), "infinite": float("inf")},
     {"type": "compaction", "id": "cmp_1", "encrypted_content": "zz"},
 ]
 

@@ -20,8 +20,8 @@ import claude_agent_sdk as sdk
 
 from ._client import AsyncClient
 from ._errors import NameTaken, NotFound, StaleCursor, StaleHead
-from ._kept import readable
-from ._types import Chunk, Conversation
+from ._kept import keep, kept, readable
+from ._types import Chunk, Conversation, StoredMessage
 
 #: The field of a message that keeps its line.
 LINE = "claude_code"
@@ -129,8 +129,8 @@ class SessionStore(sdk.SessionStore):
             if message["first_seq"] > session.seq:
                 break
             session.next_index = message["index"] + 1
-            line = cast("dict[str, Any]", message).get(LINE)
-            if isinstance(line, dict) and isinstance(line.get("uuid"), str):
+            line = _line(message)
+            if line is not None and isinstance(line.get("uuid"), str):
                 session.uuids.add(line["uuid"])
         self._sessions[name] = session
         return session
@@ -145,7 +145,7 @@ class SessionStore(sdk.SessionStore):
             found = [message async for message in self.client.messages(conversation_key(key), page_size=1000)]
         except NotFound:
             return None
-        lines = [cast("dict[str, Any]", message).get(LINE) for message in found]
+        lines = [_line(message) for message in found]
         return [cast("sdk.SessionStoreEntry", line) for line in lines if line is not None] or None
 
     async def _main(self, project_key: str) -> list[tuple[str, Conversation]]:
@@ -208,6 +208,11 @@ def _mtime(item: Conversation) -> int:
     return int(datetime.fromisoformat(item["last_activity"].replace("Z", "+00:00")).timestamp() * 1000)
 
 
+def _line(message: StoredMessage) -> dict[str, Any] | None:
+    line: dict[str, Any] | None = kept(cast("dict[str, Any]", message).get(LINE))
+    return line
+
+
 def _message(line: dict[str, Any]) -> dict[str, Any]:
     kind, said = line.get("type"), line.get("message")
     message: dict[str, Any] = {"role": "system", "chunks": []}
@@ -228,7 +233,7 @@ def _message(line: dict[str, Any]) -> dict[str, Any]:
         message["created_at"] = line["timestamp"]
     if isinstance(line.get("uuid"), str):
         message["id"] = line["uuid"]
-    return {**readable(message), LINE: line}
+    return {**readable(message), LINE: keep(line)}
 
 
 def _chunks(content: Any, is_error: bool) -> Iterator[Chunk]:

@@ -18,7 +18,7 @@ from langchain_core.messages import (AIMessage, BaseMessage, HumanMessage, Syste
 
 from ._client import Client
 from ._errors import NotFound
-from ._kept import readable
+from ._kept import keep, kept, readable
 from ._types import Chunk, StoredMessage
 
 #: The field of a message that keeps LangChain's.
@@ -76,7 +76,7 @@ def _write(message: BaseMessage) -> dict[str, Any]:
         written["id"] = message.id
     if isinstance(message, AIMessage):
         written |= _made(message)
-    return {**readable(written), MESSAGE: {"type": message.type, "data": data}}
+    return {**readable(written), MESSAGE: keep({"type": message.type, "data": data})}
 
 
 def _made(message: AIMessage) -> dict[str, Any]:
@@ -174,9 +174,9 @@ def _media(kind: str, block: dict[Any, Any]) -> Chunk:
 
 
 def _read(stored: StoredMessage) -> list[BaseMessage]:
-    kept = cast("dict[str, Any]", stored).get(MESSAGE)
-    if kept is not None:
-        return messages_from_dict([kept])
+    message = kept(cast("dict[str, Any]", stored).get(MESSAGE))
+    if message is not None:
+        return messages_from_dict([message])
     id, chunks = stored.get("id"), stored["chunks"]
     if stored["role"] == "tool":
         return [_tool_message(chunk, id) for chunk in chunks if chunk["type"] == "tool_result"]

@@ -14,7 +14,7 @@ from agents import SessionSettings, TResponseInputItem
 
 from ._client import AsyncClient
 from ._errors import NotFound
-from ._kept import readable
+from ._kept import keep, kept, readable
 from ._types import Chunk, StoredMessage
 
 #: The field of a chunk, or of a message, that keeps its item. In a chunk it has the chunk's index, too.
@@ -103,10 +103,10 @@ def _items(message: StoredMessage) -> Iterator[tuple[Any, int | None]]:
     """The items of a message, each with the index of its chunk, if it has one of its own."""
     whole = cast("dict[str, Any]", message).get(ITEM)
     if whole is not None:
-        yield whole["item"], None
+        yield kept(whole["item"]), None
     for chunk in message["chunks"]:
         if ITEM in chunk:
-            yield chunk[ITEM]["item"], chunk[ITEM]["index"]
+            yield kept(chunk[ITEM]["item"]), chunk[ITEM]["index"]
 
 
 def _messages(items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -114,12 +114,12 @@ def _messages(items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for item in items:
         chunk = _of_the_model(item)
         if chunk is not None:
-            answer.append({**readable(chunk), ITEM: {"item": item, "index": len(answer)}})
+            answer.append({**readable(chunk), ITEM: {"item": keep(item), "index": len(answer)}})
             continue
         if answer:
             yield {"role": "assistant", "chunks": answer}
             answer = []
-        yield {**readable(_whole(item)), ITEM: {"item": item}}
+        yield {**readable(_whole(item)), ITEM: {"item": keep(item)}}
     if answer:
         yield {"role": "assistant", "chunks": answer}
 
