@@ -1,9 +1,10 @@
+use std::env;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use conversation_store::model::Name;
-use conversation_store::transfer;
+use conversation_store::transfer::{self, Agent, ExportSummary};
 use conversation_store::{ListQuery, Store};
 
 use super::failure::{Exit, Failure, Outcome};
@@ -18,9 +19,15 @@ Examples:
   convo export chat-42 --format markdown --out chat-42.md
   convo export --all --format transcript --out all.jsonl
   convo export chat-42 --format html > chat-42.html
+  # go on with it in Claude Code, or in Codex, whoever recorded it
+  convo export chat-42 --to claude-code
 
 The transcript is lossless: `convo import` reads it back as the same messages. For any other format, stderr counts \
-what was left out or altered. An unknown format is refused with the list of formats.";
+what was left out or altered. An unknown format is refused with the list of formats.
+
+--to writes a session into the folder of the program ($CLAUDE_CONFIG_DIR or ~/.claude, $CODEX_HOME or ~/.codex), for the folder in \
+which this command runs, and prints the command that goes on with it. The session has what was said, with calls and their results; \
+thinking only if the program's own vendor signed it; no instructions, because the program has its own.";
 
 /// Write conversations in another program's format, or for people
 #[derive(Debug, clap::Args)]
@@ -33,15 +40,21 @@ pub(super) struct Args {
     #[arg(long)]
     all: bool,
     /// The format; a wrong name prints the list
-    #[arg(long, value_name = "NAME")]
-    format: String,
+    #[arg(long, value_name = "NAME", required_unless_present = "to")]
+    format: Option<String>,
+    /// Write it as a session that this program goes on with: claude-code, codex
+    #[arg(long, value_name = "PROGRAM", value_parser = agent, conflicts_with_all = ["format", "out", "all"])]
+    to: Option<Agent>,
     /// The file to write, which must not exist; stdout by default
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
-    let format = formats::named(&args.format, Way::Export)?;
+    if let (Some(agent), Some(name)) = (args.to, &args.conversation) {
+        return hand_over(name, agent, location, output);
+    }
+    let format = formats::named(args.format.as_deref().unwrap_or_default(), Way::Export)?;
     let store = location.read()?;
     let mut names: Vec<Name> = args.conversation.iter().map(|name| location.name(name)).collect();
     if args.all {
@@ -73,9 +86,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         }
     };
     drop(progress);
-    for (kind, count) in &summary.left_out {
-        output::note(&format!("left out or altered: {count} {kind}"));
-    }
+    left_out(&summary);
     if args.out.is_some() {
         output.result(&summary, || {
             format!(
@@ -86,6 +97,32 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         })?;
     }
     Ok(Exit::Done)
+}
+
+fn agent(text: &str) -> Result<Agent, &'static str> {
+    text.parse().map_err(|_| "expected claude-code or codex")
+}
+
+/// Hands a conversation over to a program that goes on with it here.
+fn hand_over(name: &str, agent: Agent, location: &Location, output: &mut Output) -> Outcome {
+    let (variable, folder) = agent.folder();
+    let own = || env::home_dir().map(|home| home.join(folder));
+    let home = env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from).or_else(own);
+    let home = home.ok_or_else(|| {
+        Failure::usage(format!("you have no home directory: name the program's folder in {variable}"))
+    })?;
+    let work = env::current_dir().map_err(|error| Failure::failed(format!("cannot name the folder: {error}")))?;
+    let store = location.read()?;
+    let session = transfer::hand_over(&store, location.name(name), agent, &home, &work)?;
+    left_out(&session.summary);
+    output.result(&session, || session.command.clone())?;
+    Ok(Exit::Done)
+}
+
+fn left_out(summary: &ExportSummary) {
+    for (kind, count) in &summary.left_out {
+        output::note(&format!("left out or altered: {count} {kind}"));
+    }
 }
 
 /// The file to write. One that exists is left alone.

@@ -1,6 +1,6 @@
 //! Conversations out of a store, in any format.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use serde::Serialize;
 
@@ -62,10 +62,10 @@ pub fn export(
         if number > 0 {
             out.write_all(between.as_bytes()).map_err(cannot())?;
         }
-        let outgoing = Outgoing { item: store.describe(&name)?, messages: store.load_raw(&name)? };
-        (writer.write)(&outgoing, out, &mut summary.left_out).map_err(cannot())?;
-        summary.conversations += 1;
-        summary.messages += outgoing.messages.len() as u64;
+        let item = store.describe(&name)?;
+        let session = item.id;
+        let outgoing = Outgoing { item, messages: store.load_raw(&name)?, session, folder: String::new() };
+        one(writer, &outgoing, out, &mut summary).map_err(cannot())?;
         progress(&name);
     }
     out.write_all(end.as_bytes()).map_err(cannot())?;
@@ -73,7 +73,20 @@ pub fn export(
     Ok(summary)
 }
 
-fn writer(format: &str) -> Result<&'static Writer> {
+/// Writes one conversation.
+pub(super) fn one(
+    writer: &Writer,
+    outgoing: &Outgoing,
+    out: &mut dyn Write,
+    summary: &mut ExportSummary,
+) -> io::Result<()> {
+    (writer.write)(outgoing, out, &mut summary.left_out)?;
+    summary.conversations += 1;
+    summary.messages += outgoing.messages.len() as u64;
+    Ok(())
+}
+
+pub(super) fn writer(format: &str) -> Result<&'static Writer> {
     let known = FORMATS.iter().find(|known| known.name == format).and_then(|format| format.write.as_ref());
     known.ok_or_else(|| {
         let names: Vec<&str> = FORMATS.iter().filter(|format| format.is_written()).map(|format| format.name).collect();

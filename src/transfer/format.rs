@@ -91,6 +91,10 @@ pub(crate) struct Writer {
 pub(crate) struct Outgoing {
     pub(crate) item: crate::log::ListItem,
     pub(crate) messages: Vec<crate::history::StoredMessage>,
+    /// The id of the session that it becomes, where the format has sessions.
+    pub(crate) session: crate::model::ConversationId,
+    /// The folder in which the session works.
+    pub(crate) folder: String,
 }
 
 impl Outgoing {

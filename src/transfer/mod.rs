@@ -16,6 +16,7 @@ mod foreign;
 mod format;
 mod formats;
 mod groups;
+mod hand_over;
 mod import;
 mod keep;
 mod recognise;
@@ -25,6 +26,7 @@ mod values;
 
 pub use export::{ExportSummary, export};
 pub use format::Format;
+pub use hand_over::{Agent, HandedOver, hand_over};
 pub use import::{ImportOptions, ImportSummary, Imported, Input, Progress, import, key};
 pub use keep::Branches;
 

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::Place;
+use super::{ANSWER, HELLO, Place, STORE};
 
 fn sample(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/transfer").join(name)
@@ -143,4 +143,28 @@ fn a_dry_run_stores_nothing() {
     let dry = place.ok(&["import", file, "--dry-run"]).json();
     assert_eq!(place.run(&["list"]).json().len(), 0);
     assert_eq!(place.ok(&["import", file]).json(), dry);
+}
+
+#[test]
+fn a_conversation_is_handed_over_to_a_program_that_goes_on_with_it() {
+    let place = Place::new();
+    place.append("c", &[HELLO, ANSWER]);
+    for (to, variable, resume, files) in [
+        ("claude-code", "CLAUDE_CONFIG_DIR", "claude -r ", "projects"),
+        ("codex", "CODEX_HOME", "codex resume ", "sessions"),
+    ] {
+        let mut command = assert_cmd::Command::cargo_bin("convo").unwrap();
+        command.current_dir(place.path("")).env("CONVO_STORE", STORE).env(variable, place.path(to));
+        let output = command.args(["export", "c", "--to", to]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let session: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let (id, file) = (session["session"].as_str().unwrap(), session["file"].as_str().unwrap());
+        assert_eq!(session["command"], format!("{resume}{id}"));
+        assert!(std::path::Path::new(file).starts_with(place.path(to).join(files)), "{file}");
+        let text = std::fs::read_to_string(file).unwrap();
+        let here = place.path("").canonicalize().unwrap();
+        assert!(text.contains("Hi!") && text.contains(here.to_str().unwrap()), "{text}");
+    }
+    assert_eq!(place.run(&["export", "c", "--to", "cursor"]).exit, 2);
+    assert_eq!(place.run(&["export", "c"]).exit, 2);
 }

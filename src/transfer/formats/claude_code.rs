@@ -4,15 +4,19 @@
 //! data-formats; see `docs/transfer.md`.
 
 use std::collections::HashMap;
+use std::io::{self, Write};
 
 use serde_json::value::RawValue;
+use serde_json::{Value, json as value};
+use uuid::Uuid;
 
+use super::session::said;
 use crate::json::fields::{Fields, string};
 use crate::model::extra::json;
 use crate::model::{Body, Chunk, FinishReason, Message, Role};
 use crate::provider::Target;
-use crate::transfer::foreign::{Foreign, Node, Taken};
-use crate::transfer::format::{Context, Format, Head, Reader};
+use crate::transfer::foreign::{Foreign, Node, Skipped, Taken};
+use crate::transfer::format::{Context, Format, Head, Outgoing, Reader, Writer};
 use crate::transfer::take;
 
 pub(crate) const FORMAT: Format = Format {
@@ -20,7 +24,7 @@ pub(crate) const FORMAT: Format = Format {
     about: "sessions of Claude Code",
     read: Some(Reader::Parts { recognise, group, read }),
     tables: None,
-    write: None,
+    write: Some(Writer { frame: ["", "", ""], extension: "jsonl", write }),
 };
 
 fn recognise(head: &Head<'_>) -> bool {
@@ -296,4 +300,55 @@ fn messages(raw: &RawValue, fields: &mut Fields<'_>) -> Vec<Message> {
 
 fn is_blank(chunk: &Chunk) -> bool {
     matches!(&chunk.body, Body::Text { text, .. } if text.is_empty())
+}
+
+/// The version of Claude Code whose lines these are.
+const LINES_OF: &str = "2.1.197";
+
+/// A session as Claude Code resumes it. Its lines are messages of the API, each of which names the one before it.
+fn write(outgoing: &Outgoing, out: &mut dyn Write, skipped: &mut Skipped) -> io::Result<()> {
+    let conversation = said(&outgoing.messages, skipped);
+    let messages = super::rendered(Target::ANTHROPIC, &conversation, "messages", skipped)?;
+    let messages: Vec<Value> =
+        messages.map_or_else(Vec::new, |raw| serde_json::from_str(raw.get()).unwrap_or_default());
+    let session = Uuid::from(outgoing.session);
+    let mut models = outgoing.messages.iter().rev().filter_map(|stored| stored.message.metadata.model.as_deref());
+    let model = models.next().unwrap_or("unknown");
+    let mut parent: Option<Uuid> = None;
+    for (number, message) in messages.iter().enumerate() {
+        let id = Uuid::new_v5(&session, number.to_string().as_bytes());
+        let role = message.get("role").and_then(Value::as_str).unwrap_or("user");
+        let content = message.get("content");
+        let said = match role {
+            "assistant" => value!({
+                "id": format!("msg_{}", id.simple()), "type": "message", "role": role, "model": model, "content": parts(content),
+                "stop_reason": null, "stop_sequence": null, "usage": { "input_tokens": 0, "output_tokens": 0 },
+            }),
+            _ => value!({ "role": role, "content": content }),
+        };
+        let line = value!({
+            "parentUuid": parent, "isSidechain": false, "userType": "external", "cwd": outgoing.folder, "sessionId": session,
+            "version": LINES_OF, "type": role, "message": said, "uuid": id, "timestamp": outgoing.item.last_activity,
+        });
+        serde_json::to_writer(&mut *out, &line)?;
+        out.write_all(b"\n")?;
+        parent = Some(id);
+    }
+    // The title that lists of sessions show.
+    if let Some(title) = outgoing.item.title.as_deref().filter(|title| parent.is_some() && !title.trim().is_empty()) {
+        serde_json::to_writer(
+            &mut *out,
+            &value!({ "type": "custom-title", "customTitle": title, "sessionId": session }),
+        )?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+/// The content of an answer as blocks.
+fn parts(content: Option<&Value>) -> Value {
+    match content {
+        Some(Value::String(text)) => value!([{ "type": "text", "text": text }]),
+        content => content.cloned().unwrap_or_else(|| value!([])),
+    }
 }

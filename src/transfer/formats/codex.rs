@@ -2,14 +2,19 @@
 //!
 //! Sources: txcript's `docs/formats/codex.md` with its pointers into openai/codex; see `docs/transfer.md`.
 
+use std::io::{self, Write};
+
 use serde_json::value::RawValue;
+use serde_json::{Value, json as value};
 
 use super::items::{parsed, segments};
+use super::session::{is_scaffolding, said};
 use crate::json::fields::{Fields, string};
 use crate::model::extra::json;
 use crate::model::{Json, Message, Role, Timestamp};
-use crate::transfer::foreign::{Foreign, Node, Taken};
-use crate::transfer::format::{Context, Format, Head, Reader};
+use crate::provider::Target;
+use crate::transfer::foreign::{Foreign, Node, Skipped, Taken};
+use crate::transfer::format::{Context, Format, Head, Outgoing, Reader, Writer};
 use crate::transfer::take;
 
 pub(crate) const FORMAT: Format = Format {
@@ -17,7 +22,7 @@ pub(crate) const FORMAT: Format = Format {
     about: "sessions of Codex",
     read: Some(Reader::Parts { recognise, group: |_| None, read }),
     tables: None,
-    write: None,
+    write: Some(Writer { frame: ["", "", ""], extension: "jsonl", write }),
 };
 
 /// What the oldest rollouts have in place of lines with a payload: the session's own line, then bare items.
@@ -150,13 +155,58 @@ fn compacted(payload: &RawValue) -> String {
 
 /// Marks what the program wrote in the user's name.
 fn scaffolding(message: &mut Message) {
-    const MARKS: &[&str] = &["<environment_context>", "<user_instructions>", "# AGENTS.md instructions"];
-    let begins = message.role == Role::User
-        && message.chunks.first().is_some_and(|chunk| match &chunk.body {
-            crate::model::Body::Text { text, .. } => MARKS.iter().any(|mark| text.trim_start().starts_with(mark)),
-            _ => false,
-        });
+    let begins = message.role == Role::User && message.chunks.first().is_some_and(is_scaffolding);
     if begins && let Some(json) = take::json_of(&true) {
         message.metadata.extra.push("scaffolding", json);
     }
+}
+
+/// A session as Codex resumes it: what it sends to its model, and beside each text the event that it shows.
+fn write(outgoing: &Outgoing, out: &mut dyn Write, skipped: &mut Skipped) -> io::Result<()> {
+    let time = outgoing.item.last_activity.to_string();
+    let mut line = |kind: &str, payload: Value| -> io::Result<()> {
+        serde_json::to_writer(&mut *out, &value!({ "timestamp": time, "type": kind, "payload": payload }))?;
+        out.write_all(b"\n")
+    };
+    let meta = value!({
+        "id": outgoing.session, "timestamp": time, "cwd": outgoing.folder, "originator": "convo",
+        "cli_version": env!("CARGO_PKG_VERSION"), "source": "cli",
+    });
+    line("session_meta", meta)?;
+    let conversation = said(&outgoing.messages, skipped);
+    let input = super::rendered(Target::OPENAI_RESPONSES, &conversation, "input", skipped)?;
+    let items: Vec<Value> = input.map_or_else(Vec::new, |raw| serde_json::from_str(raw.get()).unwrap_or_default());
+    for mut item in items {
+        let kind = item.get("type").and_then(Value::as_str).unwrap_or("message").to_owned();
+        // What only the server of the session before has cannot be given by its id.
+        if kind == "item_reference" || kind == "reasoning" && item.get("encrypted_content").is_none_or(Value::is_null) {
+            *skipped.entry("reasoning".to_owned()).or_default() += 1;
+            continue;
+        }
+        if kind != "reasoning"
+            && let Value::Object(fields) = &mut item
+        {
+            fields.remove("id");
+        }
+        let shown = (kind == "message").then(|| event_of(&item)).flatten();
+        line("response_item", item)?;
+        if let Some(event) = shown {
+            line("event_msg", event)?;
+        }
+    }
+    Ok(())
+}
+
+/// The event that shows a text, if there is one.
+fn event_of(item: &Value) -> Option<Value> {
+    let content = item.get("content")?;
+    let text = match content.as_str() {
+        Some(text) => text.to_owned(),
+        None => {
+            let texts = content.as_array()?.iter().filter_map(|part| part.get("text")?.as_str());
+            texts.collect::<Vec<_>>().join("\n")
+        }
+    };
+    let kind = if item.get("role")?.as_str()? == "user" { "user_message" } else { "agent_message" };
+    Some(value!({ "type": kind, "message": text })).filter(|_| !text.is_empty())
 }

@@ -15,6 +15,7 @@ pub(crate) mod markdown;
 pub(crate) mod open_webui;
 pub(crate) mod pydantic_ai;
 pub(crate) mod rows;
+pub(crate) mod session;
 pub(crate) mod sharegpt;
 pub(crate) mod transcript;
 

@@ -95,7 +95,11 @@ fn what_other_formats_have_a_place_for_comes_back() {
         let other = Store::open("memory:").unwrap();
         into(&other, &format!("x.{}", format.extension().unwrap()), &text).summary.unwrap();
         let back = said(&other, &store_key(&other));
-        assert_eq!(words(&back, has_ids), words(&log, has_ids), "{}", format.name);
+        // A program that goes on with a session has instructions of its own.
+        let is_session = ["claude-code", "codex"].contains(&format.name);
+        let mut wanted = words(&log, has_ids);
+        wanted.retain(|word| !is_session || !word.starts_with("system: "));
+        assert_eq!(words(&back, has_ids), wanted, "{}", format.name);
         let thinks = back.iter().flat_map(|message| &message.chunks).any(|chunk| chunk.body.kind() == "thinking");
         assert!(thinks || !summary.left_out.is_empty(), "{}: thinking is left out without a word", format.name);
     }

@@ -8,6 +8,7 @@ mod hostile;
 mod lossless;
 mod rows;
 mod samples;
+mod sessions;
 
 use std::path::{Path, PathBuf};
 

@@ -1,0 +1,50 @@
+//! What a session that another program goes on with has of a conversation: what was said, without what the program before it said
+//! to its own model.
+
+use crate::history::{Conversation, StoredMessage};
+use crate::model::{Body, Chunk, Role};
+use crate::transfer::foreign::Skipped;
+
+/// How texts begin that a program writes in the user's name.
+pub(crate) const SCAFFOLDING: &[&str] = &[
+    "<environment_context>",
+    "<user_instructions>",
+    "# AGENTS.md instructions",
+    "<skills_instructions>",
+    "<permissions instructions>",
+    "<system-reminder>",
+];
+
+/// The conversation without its instructions: the program that goes on has its own.
+pub(crate) fn said(messages: &[StoredMessage], skipped: &mut Skipped) -> Conversation {
+    let mut count = |kind: &str, count: usize| {
+        if count > 0 {
+            *skipped.entry(kind.to_owned()).or_default() += count as u64;
+        }
+    };
+    let mut kept = Vec::new();
+    for stored in messages {
+        if stored.message.role == Role::System {
+            count("system_message", 1);
+            continue;
+        }
+        let is_said = |at: usize| {
+            let chunk = stored.message.chunks.get(at);
+            stored.message.role != Role::User || !chunk.is_some_and(is_scaffolding)
+        };
+        let said = stored.select(is_said);
+        count("scaffolding", stored.message.chunks.len() - said.message.chunks.len());
+        if !said.message.chunks.is_empty() || stored.message.chunks.is_empty() {
+            kept.push(said);
+        }
+    }
+    Conversation::new(kept)
+}
+
+/// Whether a program wrote a text in the user's name.
+pub(crate) fn is_scaffolding(chunk: &Chunk) -> bool {
+    match &chunk.body {
+        Body::Text { text, .. } => SCAFFOLDING.iter().any(|mark| text.trim_start().starts_with(mark)),
+        _ => false,
+    }
+}
