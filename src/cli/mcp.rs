@@ -32,6 +32,9 @@ pub(super) struct Args {
     write: bool,
 }
 
+/// The code of the failure of a store that another program has open.
+const BUSY: &str = "busy";
+
 pub(super) fn run(args: &Args, location: &Location) -> Outcome {
     let (url, patience) = (location.url()?.into_owned(), location.patience());
     let options = StoreOptions::new().with_create(args.write).with_read_only(!args.write);
@@ -44,12 +47,17 @@ pub(super) fn run(args: &Args, location: &Location) -> Outcome {
             }
         }
     };
-    // A store that is not there is reported at once, and not to the agent.
-    let first = if args.write { location.create()? } else { location.read()? };
-    let owner = location.owner().unwrap_or(first.owner()).to_owned();
+    // A store that is not there is reported at once, and not to the agent. One that another program has open may be free later.
+    let first = if args.write { location.create() } else { location.read() };
+    let owner = location.owner().or(first.as_ref().ok().map(Store::owner)).unwrap_or_default().to_owned();
     let server = match beside(location)? {
         Some(directory) => {
-            drop(first);
+            match first {
+                // Others may have it in between.
+                Ok(store) => drop(store),
+                Err(failure) if failure.code == BUSY => {}
+                Err(failure) => return Err(failure),
+            }
             McpServer::new(move || {
                 let directory = directory.clone();
                 let search = move |store: &Store, query: &_| store.search(&SearchIndex::open(&directory)?, query);
@@ -57,6 +65,7 @@ pub(super) fn run(args: &Args, location: &Location) -> Outcome {
             })
         }
         None => {
+            let first = first?;
             let index = Arc::new(SearchIndex::in_memory(Language::default())?);
             McpServer::new(move || {
                 let index = Arc::clone(&index);

@@ -1,9 +1,13 @@
 """Claude Code with `convo mcp`: its model calls a tool, and gets what was said."""
 
 import json
+import os
+import pathlib
+import re
 import subprocess
 
-from conftest import PROGRAM, run
+import pytest
+from conftest import PROGRAM, ROOT, run
 
 
 def asked(folder, model, question, *args):
@@ -39,3 +43,15 @@ def test_the_model_writes_if_it_may(tmp_path, model):
     assert asked(tmp_path, model, note)[1]
     text, is_error = asked(tmp_path, model, note, "--write")
     assert not is_error and json.loads(text)["message"] == 1
+
+
+@pytest.mark.parametrize("program, listed", [("claude", "Connected"), ("codex", "enabled")])
+def test_the_command_of_the_documentation_adds_it(tmp_path, program, listed):
+    append(tmp_path, "Who drinks tea?")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/convo").symlink_to(pathlib.Path(PROGRAM).absolute())
+    environment = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "CONVO_STORE": f"sled:{tmp_path / 'store'}"}
+    page = (ROOT / "src/docs/mcp.md").read_text()
+    command = re.search(rf"^({program} mcp add chats -- convo mcp) ", page, re.M)[1]
+    run(tmp_path, command.split(" "), **environment)
+    assert re.search(rf"chats.*{listed}", run(tmp_path, [program, "mcp", "list"], **environment))

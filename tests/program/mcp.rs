@@ -79,7 +79,8 @@ fn the_tools_are_those_of_the_documentation() {
     place.append("c", &[HELLO]);
     let page = include_str!("../../src/docs/mcp.md");
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
-    let documented: BTreeSet<String> = rows.map(|(name, _)| name.to_owned()).collect();
+    let is_tool = |name: &str| name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    let documented: BTreeSet<String> = rows.map(|(name, _)| name.to_owned()).filter(|name| is_tool(name)).collect();
     let mut reader = Agent::start(&place, &[]);
     assert_eq!(reader.tools(), READING.map(str::to_owned).into());
     // What is not there cannot be called.
@@ -244,4 +245,17 @@ fn a_store_that_is_not_there_is_said_at_once() {
     assert!(run.stderr.contains("there is no store"), "{}", run.stderr);
     place.append("c", &[HELLO]);
     assert_eq!(place.run(&["mcp"]).exit, 0, "a client that goes before it says anything");
+}
+
+#[test]
+fn a_store_that_another_program_has_is_waited_for_at_each_call() {
+    let place = Place::new();
+    place.append("c", &[HELLO]);
+    let store = place.store();
+    let mut agent = Agent::start(&place, &["--wait", "0.1"]);
+    let busy = agent.call("list_conversations", &json!({})).unwrap_err();
+    assert!(busy.contains("holds the store"), "{busy}");
+    drop(store);
+    assert_eq!(agent.call("list_conversations", &json!({})).unwrap()["conversations"][0]["key"], "c");
+    agent.end();
 }
