@@ -50,3 +50,9 @@ def readable(value: Any, depth: int = 0) -> Any:
             return [readable(item, depth + 1) for item in value]
         case _:
             return value
+
+
+def usage(input: int, cached: int, output: int, reasoning: int) -> dict[str, Any]:
+    """Tokens in a form that the store counts: `input` has those from a cache, `output` those of reasoning."""
+    return {"input_tokens": input, "input_tokens_details": {"cached_tokens": cached},
+            "output_tokens": output, "output_tokens_details": {"reasoning_tokens": reasoning}}

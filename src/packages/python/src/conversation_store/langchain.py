@@ -18,7 +18,7 @@ from langchain_core.messages import (AIMessage, BaseMessage, HumanMessage, Syste
 
 from ._client import Client
 from ._errors import NotFound
-from ._kept import keep, kept, readable
+from ._kept import keep, kept, readable, usage
 from ._types import Chunk, StoredMessage
 
 #: The field of a message that keeps LangChain's.
@@ -84,13 +84,9 @@ def _made(message: AIMessage) -> dict[str, Any]:
     known = message.response_metadata
     names = {"model_name": "model", "model": "model", "model_provider": "provider", "stop_reason": "finish_reason", "finish_reason": "finish_reason"}
     made: dict[str, Any] = {ours: known[theirs] for theirs, ours in names.items() if isinstance(known.get(theirs), str)}
-    if usage := message.usage_metadata:
-        made["usage"] = {
-            "input_tokens": usage["input_tokens"],
-            "input_tokens_details": {"cached_tokens": usage.get("input_token_details", {}).get("cache_read") or 0},
-            "output_tokens": usage["output_tokens"],
-            "output_tokens_details": {"reasoning_tokens": usage.get("output_token_details", {}).get("reasoning") or 0},
-        }
+    if counts := message.usage_metadata:
+        made["usage"] = usage(counts["input_tokens"], counts.get("input_token_details", {}).get("cache_read") or 0,
+                              counts["output_tokens"], counts.get("output_token_details", {}).get("reasoning") or 0)
     return made
 
 
