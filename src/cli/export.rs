@@ -19,7 +19,7 @@ Examples:
   convo export chat-42 --format markdown --out chat-42.md
   convo export --all --format transcript --out all.jsonl
   convo export chat-42 --format html > chat-42.html
-  # go on with it in Claude Code, or in Codex, whoever recorded it
+  # go on in Claude Code with what Codex or another program said
   convo export chat-42 --to claude-code
 
 The transcript is lossless: `convo import` reads it back as the same messages. For any other format, stderr counts \

@@ -97,7 +97,7 @@ impl FromStr for Agent {
     }
 }
 
-/// Writes a conversation, whoever recorded it, as a new session of a program: `home` is the program's folder, and `work` the one in
+/// Writes a conversation of any source as a new session of a program: `home` is the program's folder, and `work` the one in
 /// which the session goes on. The session has what was said, with calls and results; it has thinking only where the program's own
 /// vendor signed it; it has no instructions, because the program has its own.
 ///
