@@ -118,11 +118,14 @@ test("a follower has each entry once, over a kill of the server, until it has en
   const following = (async () => {
     for await (const { chunk } of writer.follow("followed", { signal: stop.signal })) {
       texts.push(chunk.text);
-      if (texts.length === 2) void own.kill().then(() => own.start()).then(() => writer.append("followed", said("2")));
       if (texts.length === 3) stop.abort();
     }
   })();
   await writer.append("followed", said("1"));
+  while (texts.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+  await own.kill();
+  await own.start();
+  await writer.append("followed", said("2"));
   await following;
   assert.deepEqual(texts, ["0", "1", "2"]);
   const rest = collect(writer.follow("followed", { since: 3 }));

@@ -28,7 +28,7 @@ find(document.paths);
 for (const name of Object.keys(document.components.schemas)) if (!used.has(name)) delete document.components.schemas[name];
 
 const head = "// Made by scripts/generate.mjs from `convo openapi`: not edited by hand.\n\n";
-const text = head + astToString(await openapiTS(document));
+const text = head + astToString(await openapiTS(document, { emptyObjectsUnknown: true }));
 const file = new URL("../src/openapi.ts", import.meta.url);
 if (check !== "--check") writeFileSync(file, text);
 else if (readFileSync(file, "utf8") !== text) throw new Error("src/openapi.ts is not what `convo openapi` says: npm run generate");

@@ -45,16 +45,16 @@ export interface AppendOptions extends CallOptions {
   idempotencyKey?: string;
   /** `buffered`: answered before it is on disk. */
   durability?: "durable" | "buffered";
-  /** Replaces the conversation's metadata in the same append. */
+  /** What changes of the conversation in the same moment: all or nothing with the messages. */
+  title?: string;
+  tags?: { add?: string[]; remove?: string[] };
   metadata?: Record<string, unknown>;
 }
 
-export type ListOptions = Omit<Parameters<"listNativeConversations">, "after" | "tag"> &
+export type ListOptions = Omit<Parameters<"listNativeConversations">, "tag"> &
   CallOptions & {
     /** Conversations that have all of these. */
     tags?: string[];
-    /** Conversations whose key begins so. */
-    keyPrefix?: string;
   };
 export type PromptOptions = Parameters<"getPrompt"> & CallOptions & { tools?: Tool[] };
 export type IngestOptions = Omit<Parameters<"ingestAnswer">, "expect"> &
@@ -138,14 +138,17 @@ export class Client {
 
   /** The conversations, newest activity first. One that moves meanwhile may be missed or repeated. */
   async *list(options: ListOptions = {}): AsyncGenerator<Described> {
-    const { signal, tags, keyPrefix, ...rest } = options;
-    let after: string | undefined;
+    let after = options.after;
     do {
-      const query = { ...rest, tag: tags, key_prefix: keyPrefix, after };
-      const page: Schemas["ConversationPage"] = await this.#json("GET", "conversations", { query, signal, repeatable: true });
+      const page = await this.listPage({ ...options, after });
       yield* page.items;
       after = page.next;
     } while (after !== undefined);
+  }
+
+  /** A page of the list. `next` is the `after` of the one that follows. */
+  listPage({ signal, tags, ...rest }: ListOptions = {}): Promise<Schemas["ConversationPage"]> {
+    return this.#json("GET", "conversations", { query: { ...rest, tag: tags }, signal, repeatable: true });
   }
 
   /** Erases a conversation. */
@@ -155,8 +158,9 @@ export class Client {
 
   /** Appends messages: all or none, on disk when it resolves. */
   append(conversation: string, messages: Message | Message[], options: AppendOptions = {}): Promise<Receipt> {
-    const { expect, idempotencyKey = crypto.randomUUID(), durability, metadata, signal } = options;
-    const json = metadata === undefined ? messages : { messages: [messages].flat(), metadata };
+    const { expect, idempotencyKey = crypto.randomUUID(), durability, signal, ...change } = options;
+    const isChanging = Object.values(change).some((value) => value !== undefined);
+    const json = isChanging ? { messages: [messages].flat(), ...change } : messages;
     const headers = { "idempotency-key": idempotencyKey };
     return this.#json("POST", path(conversation, "messages"), {
       query: { expect, durability }, headers, json, signal, repeatable: true,

@@ -461,6 +461,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Find the messages and titles that have all of the words, the best first
+         * @description Scope: read.
+         */
+        get: operations["searchConversations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/targets": {
         parameters: {
             query?: never;
@@ -612,7 +632,7 @@ export interface components {
             last_seq: number;
             /** @description How many messages it shows: those that were appended, without those that a rewind or a removal hides. */
             messages: number;
-            metadata?: Record<string, never>;
+            metadata?: Record<string, unknown>;
             /** @description Its owner; empty if it was made without one. */
             owner?: string;
             /** @description The conversation that it was forked from, and where. */
@@ -631,7 +651,7 @@ export interface components {
             /** @description Where the next page begins. */
             cursor: string;
             entries: {
-                chunk?: Record<string, never>;
+                chunk?: Record<string, unknown>;
                 chunk_index?: number;
                 created_at: string;
                 kind: string;
@@ -661,7 +681,7 @@ export interface components {
             /** @description The answer, by its index. */
             message?: number;
             /** @description What has become of an exchange. */
-            state: "started" | "complete" | "cut" | "stopped" | "failed" | "too_fast" | "too_large" | "unreadable" | "no_session" | "store_failed";
+            state: "started" | "complete" | "cut" | "queued" | "stopped" | "failed" | "too_fast" | "too_large" | "unreadable" | "no_session" | "store_failed";
             /** @description Of the upstream's answer. */
             status?: number;
         };
@@ -699,7 +719,7 @@ export interface components {
         /** @description A page of messages. */
         Messages: {
             messages: {
-                chunks: Record<string, never>[];
+                chunks: Record<string, unknown>[];
                 /** @description The seq of its first entry. */
                 first_seq: number;
                 /** @description Its index in the conversation: 0-based, never reused; visible indices may have gaps. */
@@ -713,7 +733,7 @@ export interface components {
             /** @description The index at which the next page begins, if there is more. */
             next?: number;
         };
-        Metadata: Record<string, never>;
+        Metadata: Record<string, unknown>;
         NativeDeleted: {
             conversation: string;
             /** @constant */
@@ -721,7 +741,7 @@ export interface components {
         };
         NativeNew: {
             key?: string | null;
-            metadata?: Record<string, never> | null;
+            metadata?: Record<string, unknown> | null;
             tags?: string[];
             title?: string | null;
         };
@@ -793,14 +813,14 @@ export interface components {
                 /** @description Why it was done, in words. */
                 why?: string;
             }[];
-            request: Record<string, never>;
+            request: Record<string, unknown>;
         };
         /** @description The tools to declare. */
         PromptTools: {
             tools?: {
                 description?: string | null;
                 name: string;
-                parameters: Record<string, never>;
+                parameters: Record<string, unknown>;
             }[];
         };
         /** @description What an append got. */
@@ -834,9 +854,46 @@ export interface components {
         Rewind: {
             to: number;
         };
+        /** @description What a search found. */
+        SearchPage: {
+            /** @description The best first. */
+            hits: {
+                /** @description The chunk that is the call or the result. */
+                chunk_index?: number;
+                /** @description Its conversation. */
+                conversation: string;
+                /** @description When it was said. */
+                created_at?: string;
+                /** @description The text around the first word found, on one line. */
+                excerpt: string;
+                /** @description Where the words are. */
+                found_in: "title" | "text" | "call" | "result";
+                /** @description The conversation's key, if it was named by one. */
+                key?: string;
+                /** @description The message index. Absent: the title has the words. */
+                message_index?: number;
+                /** @description The same, parted: what was searched for is marked. */
+                pieces: {
+                    /** @description Whether it was searched for. */
+                    match?: boolean;
+                    /** @description Its text. */
+                    text: string;
+                }[];
+                /** @description The message's role. */
+                role?: string;
+                /** @description How well it fits: higher is better. Only hits of one search can be compared. */
+                score: number;
+                /** @description The seq of the message's first entry. */
+                seq?: number;
+                /** @description The conversation's title. */
+                title?: string;
+            }[];
+            /** @description Where the next page begins; absent on the last one. What changes while one pages may be missed or repeated. */
+            next?: string;
+        };
         /** @description A message in its place. */
         StoredMessage: {
-            chunks: Record<string, never>[];
+            chunks: Record<string, unknown>[];
             /** @description The seq of its first entry. */
             first_seq: number;
             /** @description Its index in the conversation: 0-based, never reused; visible indices may have gaps. */
@@ -2026,6 +2083,73 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["Prompt"];
+                };
+            };
+        };
+    };
+    searchConversations: {
+        parameters: {
+            query: {
+                /** @description The words, with whatever endings; in double quotes as they are, one after the other */
+                q: string;
+                /** @description Where: texts (the default), calls, results, with commas */
+                in?: string;
+                /** @description Only in this conversation */
+                conversation?: string;
+                /** @description Only in conversations with this tag; given twice, with both */
+                tag?: string;
+                /** @description Only what somebody of this role said */
+                role?: "system" | "user" | "assistant" | "tool";
+                /** @description Only what was said from this day, UTC, or time on */
+                since?: string;
+                /** @description Only what was said before this day or time */
+                until?: string;
+                /** @description The most hits: 1 to 100; 20 by default */
+                limit?: number;
+                /** @description The `next` of the previous page */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "hits": [
+                     *         {
+                     *           "conversation": "0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b",
+                     *           "created_at": "2026-11-22T09:00:00.000000Z",
+                     *           "excerpt": "hello world",
+                     *           "found_in": "text",
+                     *           "key": "chat-42",
+                     *           "message_index": 0,
+                     *           "pieces": [
+                     *             {
+                     *               "match": true,
+                     *               "text": "hello"
+                     *             },
+                     *             {
+                     *               "text": " world"
+                     *             }
+                     *           ],
+                     *           "role": "user",
+                     *           "score": 1.5,
+                     *           "seq": 1,
+                     *           "title": "Plans"
+                     *         }
+                     *       ],
+                     *       "next": "1"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SearchPage"];
                 };
             };
         };
