@@ -9,15 +9,17 @@ import { join } from "node:path";
 const PROGRAM = process.env.CONVO;
 
 export class Server {
-  constructor() {
+  /** `store`: on disk, unless it is given. */
+  constructor(store) {
     this.folder = mkdtempSync(join(tmpdir(), "convo-clients-"));
+    this.store = store ?? `sled:${join(this.folder, "store")}`;
     this.keys = join(this.folder, "keys.json");
     const create = ["keys", "create", "--keys", this.keys, "--owner", "ada"];
     this.secret = execFileSync(PROGRAM, create, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
   }
 
   async start() {
-    const args = ["--store", `sled:${join(this.folder, "store")}`, "--json", "serve", "--keys", this.keys];
+    const args = ["--store", this.store, "--json", "serve", "--keys", this.keys];
     if (this.config) args.push("--config", this.config);
     const log = openSync(join(this.folder, "log"), "a");
     const listen = this.address ? new URL(this.address).host : "127.0.0.1:0";
