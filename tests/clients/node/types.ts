@@ -2,8 +2,14 @@
 
 import { useChat } from "@ai-sdk/react";
 import { convertToModelMessages, streamText, validateUIMessages, type LanguageModel, type ToolSet, type UIMessage } from "ai";
+import { query, type SessionStore } from "@anthropic-ai/claude-agent-sdk";
+import { useLocalRuntime, useRemoteThreadListRuntime, type ChatModelAdapter } from "@assistant-ui/react";
+import { Agent, run, type Session } from "@openai/agents";
 import { Client, NotFoundError, type Chunk, type Entry, type Message, type Receipt, type StoredMessage } from "conversation-store";
 import { ChatStore, chatRoutes, chatTransport, type ChatRoutes } from "conversation-store/ai-sdk";
+import { historyAdapter, threadListAdapter } from "conversation-store/assistant-ui";
+import { ConvoSessionStore } from "conversation-store/claude-agent";
+import { ConvoSession } from "conversation-store/openai-agents";
 
 type Mine = UIMessage<{ from: string }, { plan: { step: number } }>;
 
@@ -40,4 +46,16 @@ export function routes(client: Client, model: LanguageModel, tools: ToolSet): Ch
 export function Page({ id, messages }: { id: string; messages: Mine[] }) {
   const chat = useChat<Mine>({ id, messages, resume: true, transport: chatTransport<Mine>({ api: "/api/chat" }) });
   return chat.messages.map(({ metadata, parts }) => [metadata?.from, parts.map((part) => (part.type === "data-plan" ? part.data.step : part.type))]);
+}
+
+export async function agents(client: Client): Promise<void> {
+  const session: Session = new ConvoSession(client, "chat");
+  await run(new Agent({ name: "a" }), "hello", { session });
+  const sessionStore: SessionStore = new ConvoSessionStore(client);
+  for await (const message of query({ prompt: "hello", options: { sessionStore } })) if (message.type === "result") return;
+}
+
+export function useThread(client: Client, model: ChatModelAdapter) {
+  const runtimeHook = () => useLocalRuntime(model, { adapters: { history: historyAdapter(client, "thread") } });
+  return useRemoteThreadListRuntime({ adapter: threadListAdapter(client), runtimeHook });
 }

@@ -1,0 +1,262 @@
+// `SessionStore` of the Claude Agent SDK: each line of a transcript is a message, which has the line as it is in its field `claude_code`.
+// What no model was sent is a message without content, which no prompt has. The package for Python stores the same.
+
+import { foldSessionSummary } from "@anthropic-ai/claude-agent-sdk";
+import type { SessionKey, SessionStore, SessionStoreEntry, SessionSummaryEntry } from "@anthropic-ai/claude-agent-sdk";
+import type { Client, Described } from "./client.js";
+import { ConflictError, NotFoundError, StaleHeadError } from "./errors.js";
+import { keep, kept, readable } from "./kept.js";
+import type { Chunk, Message } from "./transcript.js";
+
+/** The field of a message that has its line. */
+const LINE = "claude_code";
+/** Conversations that are described at one time. */
+const AT_ONCE = 8;
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
+
+const projectTag = (project: string) => `claude-agent:${project}`;
+const sessionTag = (session: string) => `session:${session}`;
+const MAIN = "kind:main";
+const AGENT = "kind:agent";
+
+/** What is known of a stored session. An append holds only if nothing else was written since. */
+interface Known {
+  id: string;
+  seq: number;
+  nextIndex: number;
+  uuids: Set<string>;
+  metadata: Record<string, unknown>;
+}
+
+type Fields = Record<string, unknown>;
+
+/** For `query({ options: { sessionStore } })`: a conversation for each session, and one for each of its sub-agents, with the tag `started-by:ID`. */
+export class ConvoSessionStore implements SessionStore {
+  readonly #known = new Map<string, Known>();
+  /** The last append to each: they go one after the other. */
+  readonly #turns = new Map<string, Promise<unknown>>();
+
+  constructor(readonly client: Client) {}
+
+  append(key: SessionKey, entries: SessionStoreEntry[]): Promise<void> {
+    const name = conversationKey(key);
+    const turn = (this.#turns.get(name) ?? Promise.resolve()).catch(() => {}).then(() => this.#append(name, key, entries));
+    this.#turns.set(name, turn);
+    return turn.finally(() => this.#turns.get(name) === turn && this.#turns.delete(name));
+  }
+
+  async #append(name: string, key: SessionKey, entries: SessionStoreEntry[]): Promise<void> {
+    while (entries.length > 0) {
+      const known = this.#known.get(name) ?? (await this.#read(name));
+      try {
+        return await this.#write(name, key, known, entries);
+      } catch (error) {
+        // Another process wrote to it: what is new decides what of this is stored already.
+        if (error instanceof StaleHeadError || error instanceof ConflictError) await this.#read(name);
+        // It was deleted since.
+        else if (!(error instanceof NotFoundError) || !this.#known.delete(name)) throw error;
+      }
+    }
+  }
+
+  async #write(name: string, key: SessionKey, known: Known | undefined, entries: SessionStoreEntry[]): Promise<void> {
+    const uuids = new Set(known?.uuids);
+    const lines = entries.filter(({ uuid }) => typeof uuid !== "string" || (!uuids.has(uuid) && uuids.add(uuid)));
+    if (lines.length === 0) return;
+    let metadata: Record<string, unknown> = known?.metadata ?? {};
+    let title: string | undefined;
+    if (key.subpath === undefined) {
+      const data = kept(metadata.claude_agent as Fields | string | undefined);
+      const before = data && { sessionId: key.sessionId, mtime: 0, data };
+      metadata = { ...metadata, claude_agent: keep(foldSessionSummary(before, key, lines).data) };
+      title = lines.map(({ customTitle }) => customTitle).findLast((title) => typeof title === "string") as string | undefined;
+    }
+    const isChanged = !known || JSON.stringify(metadata) !== JSON.stringify(known.metadata);
+    const receipt = await this.client.append(known?.id ?? name, lines.map(toMessage), {
+      expect: known?.seq ?? "new",
+      title: title ? readable(title) : undefined,
+      tags: known ? undefined : { add: await this.#tags(key) },
+      metadata: isChanged ? metadata : undefined,
+    });
+    const nextIndex = receipt.message_indexes.at(-1)! + 1;
+    this.#known.set(name, { id: receipt.conversation, seq: receipt.last_seq, nextIndex, uuids, metadata });
+  }
+
+  async #tags({ projectKey, sessionId, subpath }: SessionKey): Promise<string[]> {
+    const session = sessionTag(sessionId);
+    if (subpath === undefined) return [projectTag(projectKey), session, MAIN];
+    const parent = await this.#described(conversationKey({ projectKey, sessionId }));
+    return [session, AGENT, ...(parent ? [`started-by:${parent.conversation}`] : [])];
+  }
+
+  async #described(name: string): Promise<Described | undefined> {
+    try {
+      return await this.client.describe(name);
+    } catch (error) {
+      if (error instanceof NotFoundError) return undefined;
+      throw error;
+    }
+  }
+
+  /** What is stored, as far as it is not known. */
+  async #read(name: string): Promise<Known | undefined> {
+    const stored = await this.#described(name);
+    if (!stored) {
+      this.#known.delete(name);
+      return undefined;
+    }
+    const before = this.#known.get(name);
+    const known: Known = before?.id === stored.conversation ? before : { id: stored.conversation, seq: 0, nextIndex: 0, uuids: new Set(), metadata: {} };
+    known.seq = stored.last_seq;
+    known.metadata = stored.metadata ?? {};
+    for await (const message of this.client.messages(known.id, { from: known.nextIndex, limit: 1000 })) {
+      if (message.first_seq > known.seq) break;
+      known.nextIndex = message.index + 1;
+      const uuid = lineOf(message)?.uuid;
+      if (typeof uuid === "string") known.uuids.add(uuid);
+    }
+    this.#known.set(name, known);
+    return known;
+  }
+
+  async load(key: SessionKey): Promise<SessionStoreEntry[] | null> {
+    const lines: SessionStoreEntry[] = [];
+    try {
+      for await (const message of this.client.messages(conversationKey(key), { limit: 1000 })) {
+        const line = lineOf(message);
+        if (line) lines.push(line);
+      }
+    } catch (error) {
+      if (error instanceof NotFoundError) return null;
+      throw error;
+    }
+    return lines.length > 0 ? lines : null;
+  }
+
+  /** What a person tagged so, or forked, is no session of its own. */
+  async #main(projectKey: string): Promise<{ sessionId: string; item: Described }[]> {
+    const start = conversationKey({ projectKey, sessionId: "" });
+    const found = [];
+    for await (const item of this.client.list({ tags: [projectTag(projectKey)], limit: 1000 })) {
+      if (item.key?.startsWith(start)) found.push({ sessionId: decodeURIComponent(item.key.slice(start.length)), item });
+    }
+    return found;
+  }
+
+  async listSessions(projectKey: string): Promise<{ sessionId: string; mtime: number }[]> {
+    return (await this.#main(projectKey)).map(({ sessionId, item }) => ({ sessionId, mtime: mtime(item) }));
+  }
+
+  async listSessionSummaries(projectKey: string): Promise<SessionSummaryEntry[]> {
+    const waiting = await this.#main(projectKey);
+    const found: SessionSummaryEntry[] = [];
+    const work = async () => {
+      for (let next = waiting.shift(); next; next = waiting.shift()) {
+        const { sessionId, item } = next;
+        const described = await this.#described(item.conversation);
+        const data = kept(described?.metadata?.claude_agent as Fields | string | undefined);
+        if (described && data) found.push({ sessionId, mtime: mtime(described), data });
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    return found;
+  }
+
+  /** A session takes its sub-agents along. */
+  async delete(key: SessionKey): Promise<void> {
+    const name = conversationKey(key);
+    if (key.subpath === undefined) for (const subpath of await this.listSubkeys(key)) await this.delete({ ...key, subpath });
+    try {
+      await this.client.delete(name);
+    } catch (error) {
+      if (!(error instanceof NotFoundError)) throw error;
+    }
+    this.#known.delete(name);
+  }
+
+  async listSubkeys({ projectKey, sessionId }: { projectKey: string; sessionId: string }): Promise<string[]> {
+    const start = `${conversationKey({ projectKey, sessionId })}/`;
+    const found = [];
+    for await (const { key } of this.client.list({ tags: [sessionTag(sessionId), AGENT], limit: 1000 })) {
+      if (key?.startsWith(start)) found.push(key.slice(start.length));
+    }
+    return found;
+  }
+}
+
+const escaped = (text: string) =>
+  encodeURIComponent(text).replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);
+
+/** The key of the conversation that a session, or a sub-agent of it, is. */
+export function conversationKey({ projectKey, sessionId, subpath }: SessionKey): string {
+  const main = `claude-agent/${escaped(projectKey)}/${escaped(sessionId)}`;
+  return subpath === undefined ? main : `${main}/${subpath}`;
+}
+
+const mtime = ({ last_activity }: Described) => Date.parse(last_activity);
+
+function toMessage(line: SessionStoreEntry): Message {
+  const { type: kind, message: said, timestamp, uuid, isApiErrorMessage } = line;
+  let message: Message = { role: "system", chunks: [] };
+  if ((kind === "user" || kind === "assistant") && isObject(said)) {
+    message = { role: kind, chunks: toChunks(said.content, isApiErrorMessage === true) };
+    if (kind === "assistant") {
+      message.provider = "anthropic";
+      Object.assign(message, text("model", said.model), text("step_id", said.id));
+    }
+    if (typeof said.stop_reason === "string") {
+      // An answer is several lines, and each of them has its usage: the last one counts.
+      message.finish_reason = said.stop_reason;
+      message.usage = said.usage;
+    }
+  }
+  if (typeof timestamp === "string" && TIME.test(timestamp)) message.created_at = timestamp;
+  return { ...readable({ ...message, ...text("id", uuid) }), [LINE]: keep(line) };
+}
+
+const lineOf = (message: Message) => kept(message[LINE] as SessionStoreEntry | string | undefined);
+
+const isObject = (value: unknown): value is Fields => typeof value === "object" && value !== null && !Array.isArray(value);
+
+const text = (name: string, value: unknown) => (typeof value === "string" ? { [name]: value } : {});
+
+function toChunks(content: unknown, isError: boolean): Chunk[] {
+  const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content;
+  return (Array.isArray(blocks) ? blocks : []).filter(isObject).flatMap((block): Chunk[] => {
+    const { type, id, name, tool_use_id } = block;
+    const said = (field: string) => typeof block[field] === "string";
+    if (type === "text" && said("text")) {
+      return [isError ? { type: "error", message: block.text as string } : { type, text: block.text as string }];
+    }
+    if (type === "thinking" && said("thinking")) return [{ type, text: block.thinking as string, ...text("signature", block.signature) }];
+    if (type === "redacted_thinking" && said("data")) return [{ type: "thinking", text: "", redacted: block.data as string }];
+    if (type === "tool_use" && typeof id === "string" && typeof name === "string") {
+      return [{ type: "tool_call", id, name, arguments: JSON.stringify(block.input ?? null) }];
+    }
+    if (type === "tool_result" && typeof tool_use_id === "string") {
+      const failed = block.is_error === true ? { is_error: true } : {};
+      return [{ type, tool_call_id: tool_use_id, content: toResult(block.content), ...failed }];
+    }
+    const media = toMedia(block);
+    if (media) return [media];
+    return typeof type === "string" ? [{ type: "opaque", provider: "anthropic", kind: type, json: block }] : [];
+  });
+}
+
+function toResult(content: unknown): string | { type: string; [field: string]: unknown }[] {
+  if (!Array.isArray(content)) return typeof content === "string" ? content : "";
+  return content.map((block: unknown) => {
+    if (isObject(block) && block.type === "text" && typeof block.text === "string") return { type: "text", text: block.text };
+    return (isObject(block) && toMedia(block)) || { type: "json", json: block };
+  });
+}
+
+function toMedia(block: Fields): Chunk | undefined {
+  if ((block.type !== "image" && block.type !== "document") || !isObject(block.source)) return undefined;
+  const isImage = block.type === "image";
+  const { type, media_type: mime_type, data, url } = block.source as Record<string, string | undefined>;
+  if (type === "url" && typeof url === "string") return isImage ? { type: "image", url } : { type: "file", url };
+  if (type !== "base64" || typeof mime_type !== "string" || typeof data !== "string") return undefined;
+  if (isImage) return { type: "image", url: `data:${mime_type};base64,${data}`, mime_type };
+  return { type: "file", data, mime_type, ...text("name", block.title) };
+}
