@@ -230,7 +230,7 @@ Examples:
   # message 1 and all after it are hidden: to edit, or to ask again
   convo rewind chat-42 1
 
-The entries stay in the log: `convo entries` shows them. To keep both branches, `convo fork` first.")]
+The entries stay in the log: `convo log` shows them. To keep both branches, `convo fork` first.")]
 pub(super) struct Rewind {
     /// The conversation
     #[arg(value_parser = conversation())]
@@ -252,12 +252,12 @@ pub(super) fn rewind(args: &Rewind, location: &Location, output: &mut Output) ->
 #[command(after_help = "\
 Examples:
   # message 1 is gone from the conversation and from prompts
-  convo remove chat-42 1
+  convo hide chat-42 1
   # one chunk of message 2
-  convo remove chat-42 2 --chunk 0
+  convo hide chat-42 2 --chunk 0
 
-The log keeps the message: `convo entries` shows it. `convo redact` erases it for good.")]
-pub(super) struct Remove {
+The log keeps the message: `convo log` shows it. `convo redact` erases it for good.")]
+pub(super) struct Hide {
     /// The conversation
     #[arg(value_parser = conversation())]
     conversation: String,
@@ -269,7 +269,7 @@ pub(super) struct Remove {
     chunk: Option<u32>,
 }
 
-pub(super) fn remove(args: &Remove, location: &Location, output: &mut Output) -> Outcome {
+pub(super) fn remove(args: &Hide, location: &Location, output: &mut Output) -> Outcome {
     let name = location.name(&args.conversation);
     let receipt = location.open()?.remove(&name, args.message, args.chunk)?;
     output::receipt(&name, &receipt, output)?;
@@ -284,7 +284,7 @@ Examples:
   summarizer chat-42 | convo summarize chat-42 --through 1 --summary -
 
 Prompts use the summary in place of the messages up to message 1, except system messages. The messages stay: `convo \
-show` and `convo entries` print them. The newest summary counts; rewinding into what it covers undoes it.")]
+show` and `convo log` print them. The newest summary counts; rewinding into what it covers undoes it.")]
 pub(super) struct Summarize {
     /// The conversation
     #[arg(value_parser = conversation())]

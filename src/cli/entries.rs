@@ -11,11 +11,11 @@ use super::{show, text};
 
 const EXAMPLES: &str = "\
 Examples:
-  convo entries chat-42
+  convo log chat-42
   # what came after seq 2, for sync
-  convo entries chat-42 --since 2 --json
+  convo log chat-42 --since 2 --json
   # what others write, as they write it
-  convo entries chat-42 --follow
+  convo log chat-42 --follow
 
 The log itself, in order of SEQ, including what was rewound or removed. As JSON, one entry per line with the cursor \
 after it (for --since, and for append --expect), without a limit unless --limit is given. Others can write while this program reads where programs share a store: through `convo serve` \

@@ -96,7 +96,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     if reason == Some(FinishReason::Interrupted) {
         let message =
             format!("{}: the answer was cut off after {bytes} bytes; it is stored as interrupted", input.name);
-        return Err(Failure::finding("answer_cut_off", message).with_hint("`convo next` states what to do now"));
+        return Err(Failure::finding("answer_cut_off", message).with_hint("`convo next-step` states what to do now"));
     }
     Ok(Exit::Done)
 }

@@ -142,12 +142,12 @@ fn titled(item: &ListItem) -> String {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  convo find-id msg_01XFDUDYJgAACzvnptvVoYEL
-  convo find-id rs_68af4030baa48193b0b43b4c2a176a1a --in chat-42
+  convo find-item msg_01XFDUDYJgAACzvnptvVoYEL
+  convo find-item rs_68af4030baa48193b0b43b4c2a176a1a --in chat-42
 
 The ids are those that providers give to messages, items and blocks; not those of tool calls. Exit code 1 if no \
 message has the id.")]
-pub(super) struct FindId {
+pub(super) struct FindItem {
     /// The provider's id of a message or an item
     item_id: String,
     /// Only in this conversation
@@ -155,7 +155,7 @@ pub(super) struct FindId {
     r#in: Option<String>,
 }
 
-pub(super) fn find_id(args: &FindId, location: &Location, output: &mut Output) -> Outcome {
+pub(super) fn find_item(args: &FindItem, location: &Location, output: &mut Output) -> Outcome {
     let store = location.read()?;
     let items = match &args.r#in {
         Some(name) => store.find_item(location.name(name), &args.item_id)?.into_iter().collect(),

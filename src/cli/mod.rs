@@ -34,6 +34,7 @@ mod man;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod output;
+mod overview;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod progress;
@@ -70,7 +71,8 @@ Examples:
   convo append chat-42 messages.jsonl
   convo show chat-42
   convo prompt chat-42 --for anthropic
-  convo help prompt
+  convo help prompt    # one command
+  convo help           # all commands, in groups
 
 CONVERSATION is a UUID or any other text: your own key for a conversation. `convo append` creates it. `convo show` \
 prints the numbers that commands take: MESSAGE follows the word message, CHUNK the word chunk, SEQ (a position in the \
@@ -108,7 +110,7 @@ struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 struct Global {
-    /// The store, as in sled:DIRECTORY; `convo help` lists the other forms, and the default
+    /// The store, as in sled:DIRECTORY; `convo --help` lists the other forms, and the default
     #[arg(long, global = true, env = "CONVO_STORE", hide_env_values = true, value_name = "URL", display_order = 100)]
     store: Option<String>,
     /// Whose conversations; by default those without an owner
@@ -150,12 +152,15 @@ enum Command {
     Replay(replay::Args),
     Prompt(prompt::Prompt),
     Show(show::Args),
-    Entries(entries::Args),
-    Next(prompt::Next),
+    #[command(alias = "entries")]
+    Log(entries::Args),
+    #[command(alias = "next")]
+    NextStep(prompt::Next),
     List(list::List),
     #[cfg(feature = "search")]
     Search(search::Args),
-    FindId(list::FindId),
+    #[command(alias = "find-id")]
+    FindItem(list::FindItem),
     Unfinished(list::Unfinished),
     Fork(change::Fork),
     Rewind(change::Rewind),
@@ -163,12 +168,14 @@ enum Command {
     Title(change::Title),
     Tag(change::Tag),
     Metadata(change::Metadata),
-    Remove(change::Remove),
+    #[command(alias = "remove")]
+    Hide(change::Hide),
     Redact(erase::Redact),
     Delete(erase::Delete),
     Prune(erase::Prune),
     Verify(store::Verify),
-    Health(store::Health),
+    #[command(alias = "health")]
+    Status(store::Status),
     Backup(store::Backup),
     Restore(store::Restore),
     Vacuum(store::Vacuum),
@@ -203,7 +210,7 @@ enum Command {
 }
 
 /// Commands that were renamed.
-const FORMER_COMMANDS: &[(&str, &str)] = &[("compact", "summarize"), ("find", "find-id")];
+const FORMER_COMMANDS: &[(&str, &str)] = &[("compact", "summarize"), ("find", "find-item")];
 /// Options that were renamed.
 const FORMER_OPTIONS: &[(&str, &str)] = &[("--max-tokens", "--window-tokens"), ("--dialect", "--for WIRE/DIALECT")];
 
@@ -211,6 +218,11 @@ const FORMER_OPTIONS: &[(&str, &str)] = &[("--max-tokens", "--window-tokens"), (
 pub(crate) fn run() -> ExitCode {
     let early = Early::read(std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()));
     early.color.apply();
+    if early.wants_overview {
+        // A reader that has gone misses nothing else.
+        let _ = overview::print(&program());
+        return Exit::Done.into();
+    }
     let parsed = program().color(early.color.of_help()).try_get_matches();
     let Cli { global, command } = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
@@ -261,18 +273,21 @@ fn program() -> Program {
 struct Early {
     json: bool,
     color: Color,
+    /// Whether somebody asks for help, and for nothing else.
+    wants_overview: bool,
 }
 
 impl Early {
     fn read(arguments: impl Iterator<Item = String>) -> Self {
         let arguments: Vec<String> = arguments.take_while(|argument| argument != "--").collect();
+        let wants_overview = matches!(&*arguments, [only] if only == "help" || only == "-h");
         let colors = arguments.iter().zip(arguments.iter().skip(1).map(Some).chain([None]));
         let named = colors.filter_map(|(argument, next)| match argument.strip_prefix("--color")? {
             "" => next.map(String::as_str),
             value => value.strip_prefix('='),
         });
         let color = named.last().and_then(|name| Color::from_str(name, false).ok()).unwrap_or(Color::Auto);
-        Self { json: arguments.iter().any(|argument| argument == "--json"), color }
+        Self { json: arguments.iter().any(|argument| argument == "--json"), color, wants_overview }
     }
 }
 
@@ -317,8 +332,8 @@ impl Command {
             Self::Replay(args) => replay::run(&args, location, output),
             Self::Prompt(args) => prompt::prompt(&args, location, output),
             Self::Show(args) => show::run(&args, location, output),
-            Self::Entries(args) => entries::run(&args, location, output),
-            Self::Next(args) => prompt::next(&args, location, output),
+            Self::Log(args) => entries::run(&args, location, output),
+            Self::NextStep(args) => prompt::next(&args, location, output),
             Self::List(args) => list::list(args, location, output),
             Self::Fork(args) => change::fork(&args, location, output),
             Self::Rewind(args) => change::rewind(&args, location, output),
@@ -326,16 +341,16 @@ impl Command {
             Self::Tag(args) => change::tag(&args, location, output),
             #[cfg(feature = "search")]
             Self::Search(args) => search::run(&args, location, output),
-            Self::FindId(args) => list::find_id(&args, location, output),
+            Self::FindItem(args) => list::find_item(&args, location, output),
             Self::Unfinished(args) => list::unfinished(&args, location, output),
             Self::Title(args) => change::title(&args, location, output),
             Self::Metadata(args) => change::metadata(&args, location, output),
-            Self::Remove(args) => change::remove(&args, location, output),
+            Self::Hide(args) => change::remove(&args, location, output),
             Self::Redact(args) => erase::redact(&args, location, output),
             Self::Delete(args) => erase::delete(&args, location, output),
             Self::Prune(args) => erase::prune(&args, location, output),
             Self::Verify(args) => store::verify(&args, location, output),
-            Self::Health(args) => store::health(&args, location, output),
+            Self::Status(args) => store::health(&args, location, output),
             Self::Backup(args) => store::backup(&args, location, output),
             Self::Restore(args) => store::restore(&args, location, output),
             Self::Vacuum(args) => store::vacuum(&args, location, output),

@@ -250,8 +250,8 @@ impl Shown {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  convo next chat-42
-  convo next chat-42 --json | jq -r '.calls[].name'
+  convo next-step chat-42
+  convo next-step chat-42 --json | jq -r '.calls[].name'
 
 Steps: run_tools (with the calls), call_model, call_model_again (the answer has only thinking, or calls that it announced are missing), \
 continue_text (the answer's text was cut off), continue_turn (the \

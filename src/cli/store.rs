@@ -20,12 +20,12 @@ use super::text;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  convo health
-  convo health --json | jq .size
+  convo status
+  convo status --json | jq .size
 
 Opens the store to read it, and prints what is wrong with it as a whole, and how much it holds. Reads no conversation: \
 verify does. The rows of a store in PostgreSQL are those of the database's statistics. Exit code 1 if anything is wrong.")]
-pub(super) struct Health {}
+pub(super) struct Status {}
 
 #[derive(Serialize)]
 struct Shown {
@@ -34,7 +34,7 @@ struct Shown {
     size: Size,
 }
 
-pub(super) fn health(_: &Health, location: &Location, output: &mut Output) -> Outcome {
+pub(super) fn health(_: &Status, location: &Location, output: &mut Output) -> Outcome {
     let store = location.read()?;
     let shown = Shown { health: store.health(), size: store.size()? };
     output.result(&shown, || size(&shown.size))?;

@@ -198,7 +198,7 @@ fn a_former_name_is_refused_with_the_new_one() {
     }
     let run = place.run(&["find", "msg_1"]);
     assert_eq!(run.exit, 2);
-    assert!(run.stderr.starts_with("error: `convo find` is now `convo find-id`"), "{}", run.stderr);
+    assert!(run.stderr.starts_with("error: `convo find` is now `convo find-item`"), "{}", run.stderr);
 }
 
 #[test]

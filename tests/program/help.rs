@@ -10,7 +10,7 @@ use super::{ANSWER, HELLO, Place};
 
 /// All commands, as `convo help` lists them.
 fn commands(place: &Place) -> Vec<String> {
-    let help = place.ok(&["help"]).stdout;
+    let help = place.ok(&["--help"]).stdout;
     let (_, list) = help.split_once("\nCommands:\n").unwrap();
     let (list, _) = list.split_once("\n\n").unwrap();
     let names = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));

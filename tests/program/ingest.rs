@@ -101,7 +101,7 @@ fn what_is_cut_off_is_stored_as_interrupted() {
     let run = place.run_with(&["ingest", "c", "--from", "openai-chat"], STREAM.split_at(cut).0);
     let wanted = format!(
         "error: stdin: the answer was cut off after {cut} bytes; it is stored as interrupted\
-         \n  hint: `convo next` states what to do now\n"
+         \n  hint: `convo next-step` states what to do now\n"
     );
     assert_eq!((run.exit, run.json().len(), run.stderr), (1, 1, wanted));
     let shown = place.run(&["show", "c"]).json();
