@@ -128,6 +128,12 @@ pub mod documentation {
     pub mod proxy {}
     #[doc = include_str!("docs/responses.md")]
     pub mod responses {}
+    #[doc = include_str!("docs/python.md")]
+    pub mod python {}
+    #[doc = include_str!("docs/python-frameworks.md")]
+    pub mod python_frameworks {}
+    #[doc = include_str!("docs/typescript.md")]
+    pub mod typescript {}
     #[doc = include_str!("docs/recipes.md")]
     pub mod recipes {}
     #[doc = include_str!("docs/targets.md")]
