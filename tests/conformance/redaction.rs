@@ -253,7 +253,7 @@ fn run(place: &Place, plan: &Plan) -> Result<(), TestCaseError> {
     prop_assert!(!quoting(&before).is_empty());
     #[cfg(feature = "search")]
     let index = {
-        let index = conversation_store::search::SearchIndex::in_memory().unwrap();
+        let index = conversation_store::search::SearchIndex::in_memory(Default::default()).unwrap();
         index.refresh(&store, "").unwrap();
         index
     };
@@ -285,7 +285,7 @@ fn run(place: &Place, plan: &Plan) -> Result<(), TestCaseError> {
     for words in [SECRET, HALVES[0], "kept"] {
         let query = conversation_store::search::SearchQuery::new(words);
         // What was asked for is not shown by a hit.
-        for hit in store.search(&index, &query).unwrap() {
+        for hit in store.search(&index, &query).unwrap().hits {
             after.push_str(&format!("search: {hit:?}\n"));
         }
     }
