@@ -135,8 +135,13 @@ def test_a_session_is_a_conversation(address, client, name):
     async def program():
         async with AsyncClient(address) as asynchronous:
             store = SessionStore(asynchronous)
-            await store.append(key, LINES)
+            # A sub-agent's lines may come first.
             await store.append({**key, "subpath": "subagents/agent-1"}, LINES[1:2])
+            assert await store.load(key) is None and await store.list_sessions(name) == []
+            await SessionStore(asynchronous).append(key, LINES)
+            # The tokens of an answer are in each of its lines.
+            await SessionStore(asynchronous).append(key, [LINES[3]])
+            assert [entry["session_id"] for entry in await store.list_sessions(name)] == ["s"]
 
     asyncio.run(program())
     main = conversation_key(key)
@@ -144,7 +149,7 @@ def test_a_session_is_a_conversation(address, client, name):
     assert kinds == [
         ("system",), ("user", "text"), ("user", "text", "image", "file", "opaque"),
         ("assistant", "thinking", "thinking", "tool_call", "opaque"), ("user", "tool_result"), ("assistant", "error"), ("assistant",),
-        ("system",), ("system",), ("system",), ("system",)]
+        ("system",), ("system",), ("system",), ("system",), ("assistant", "thinking", "thinking", "tool_call", "opaque")]
     described = client.describe(main)
     assert described["title"] == "Rivers of Asia"
     started = list(client.conversations(tags=[f"started-by:{described['conversation']}"]))
@@ -171,9 +176,9 @@ def test_claude_code_goes_on_from_the_store_alone(address, client, tmp_path):
             shutil.rmtree(home)
 
     async def program():
-        first = await turn("run: echo from-the-shell")
+        first = await turn("ask both: run: echo one & run: echo two")
         second = await turn("and again", resume=first.session_id)
-        third = await turn("ask both: run: echo one & run: echo two", continue_conversation=True)
+        third = await turn("run: echo from-the-shell", continue_conversation=True)
         fourth = await turn("at last", resume=first.session_id)
         async with AsyncClient(address) as asynchronous:
             sessions = await list_sessions_from_store(SessionStore(asynchronous), directory=str(tmp_path / "work"))
@@ -193,6 +198,8 @@ def test_claude_code_goes_on_from_the_store_alone(address, client, tmp_path):
     kinds = [kind for message in client.messages(main) for kind in [chunk["type"] for chunk in message["chunks"]]]
     assert kinds.count("tool_call") == kinds.count("tool_result") == 3
     assert client.check("anthropic", {"model": "m", "max_tokens": 9, **client.prompt(main, "anthropic")["request"]})["accepted"]
+    rows = client.usage(tags=[f"session:{turns[0].session_id}"])
+    assert [row["answers"] for row in rows] == [len(model.bodies)]
     assert model.unexpected == []
 
 

@@ -41,6 +41,13 @@ def test_the_program_of_the_readme_runs():
     assert "assistant Ten past nine." in done.stdout and "await_user" in done.stdout
 
 
+def test_it_imports_no_framework():
+    program = "import sys, conversation_store; print(*sys.modules)"
+    imported = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert "httpx" in imported
+    assert not {"agents", "claude_agent_sdk", "google", "langchain_core", "pydantic", "pydantic_ai"} & set(imported)
+
+
 def test_lists_and_messages_come_page_by_page(client, name):
     assert list(client.conversations(tags=[name])) == []
     for at in range(5):

@@ -42,6 +42,8 @@ class _Session:
     seq: int = 0
     next_index: int = 0
     uuids: set[str] = field(default_factory=set)
+    #: The answers of which the tokens are stored: one is several lines, each with the tokens of all.
+    counted: set[str] = field(default_factory=set)
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
@@ -76,6 +78,7 @@ class SessionStore(sdk.SessionStore):
     async def _append(self, name: str, key: sdk.SessionKey, entries: list[sdk.SessionStoreEntry]) -> None:
         session = self._sessions.get(name) or await self._read(name)
         uuids = set() if session is None else set(session.uuids)
+        counted = set() if session is None else set(session.counted)
         new = []
         for entry in entries:
             uuid = entry.get("uuid")
@@ -91,16 +94,17 @@ class SessionStore(sdk.SessionStore):
         if "subpath" not in key:
             metadata["claude_agent"] = _folded(metadata.get("claude_agent"), key, entries=cast("list[sdk.SessionStoreEntry]", new))
             title = next((line["customTitle"] for line in reversed(new) if isinstance(line.get("customTitle"), str)), None)
+        is_first = session is None or ("subpath" not in key and "claude_agent" not in session.metadata)
         receipt = await self.client.append(
             name,
-            [_message(line) for line in new],
+            [_message(line, counted) for line in new],
             expect="new" if session is None else f"{session.seq}-{session.incarnation}",
             title=title or None,
-            add_tags=await self._tags(key) if session is None else (),
+            add_tags=await self._tags(key) if is_first else (),
             metadata=metadata if session is None or metadata != session.metadata else None,
         )
         incarnation = await self._incarnation(name) if session is None else session.incarnation
-        self._sessions[name] = _Session(incarnation, receipt["last_seq"], receipt["message_indexes"][-1] + 1, uuids, metadata)
+        self._sessions[name] = _Session(incarnation, receipt["last_seq"], receipt["message_indexes"][-1] + 1, uuids, counted, metadata)
 
     async def _tags(self, key: sdk.SessionKey) -> list[str]:
         session = _SESSION + key["session_id"]
@@ -108,9 +112,10 @@ class SessionStore(sdk.SessionStore):
             return [_PROJECT + key["project_key"], session, _MAIN]
         main = conversation_key({"project_key": key["project_key"], "session_id": key["session_id"]})
         try:
+            # What a sub-agent says may come first.
+            parent = await self.client.create(key=main)
+        except NameTaken:
             parent = await self.client.describe(main)
-        except NotFound:
-            return [session, _AGENT]
         return [session, _AGENT, f"started-by:{parent['conversation']}"]
 
     async def _read(self, name: str) -> _Session | None:
@@ -132,6 +137,8 @@ class SessionStore(sdk.SessionStore):
             line = _line(message)
             if line is not None and isinstance(line.get("uuid"), str):
                 session.uuids.add(line["uuid"])
+            if "usage" in message and "step_id" in message:
+                session.counted.add(message["step_id"])
         self._sessions[name] = session
         return session
 
@@ -205,7 +212,8 @@ def _folded(data: Any, key: sdk.SessionKey, entries: list[sdk.SessionStoreEntry]
 
 
 def _mtime(item: Conversation) -> int:
-    return int(datetime.fromisoformat(item["last_activity"].replace("Z", "+00:00")).timestamp() * 1000)
+    seconds, _, fraction = item["last_activity"].removesuffix("Z").partition(".")
+    return int(datetime.fromisoformat(f"{seconds}+00:00").timestamp()) * 1000 + int(f"{fraction}000"[:3])
 
 
 def _line(message: StoredMessage) -> dict[str, Any] | None:
@@ -213,7 +221,7 @@ def _line(message: StoredMessage) -> dict[str, Any] | None:
     return line
 
 
-def _message(line: dict[str, Any]) -> dict[str, Any]:
+def _message(line: dict[str, Any], counted: set[str]) -> dict[str, Any]:
     kind, said = line.get("type"), line.get("message")
     message: dict[str, Any] = {"role": "system", "chunks": []}
     if kind in ("user", "assistant") and isinstance(said, dict):
@@ -226,9 +234,11 @@ def _message(line: dict[str, Any]) -> dict[str, Any]:
             if isinstance(said.get("id"), str):
                 message["step_id"] = said["id"]
         if isinstance(reason, str):
-            # An answer is several lines, and each of them has its usage: the last one counts.
             message["finish_reason"] = reason
-            message["usage"] = said.get("usage")
+            step = message.get("step_id")
+            if step is not None and step not in counted and said.get("usage") is not None:
+                counted.add(step)
+                message["usage"] = said["usage"]
     if isinstance(line.get("timestamp"), str) and _TIME.fullmatch(line["timestamp"]):
         message["created_at"] = line["timestamp"]
     if isinstance(line.get("uuid"), str):
