@@ -223,8 +223,10 @@ def test_a_follower_ends_with_its_conversation(client, name):
     seen = []
     with client.follow(name) as follower:
         seen.append(next(follower))
-        threading.Thread(target=client.delete, args=(name,)).start()
+        deleting = threading.Thread(target=client.delete, args=(name,))
+        deleting.start()
         seen.extend(follower)
+    deleting.join()
     assert [entry["seq"] for entry in seen] == [1]
     with pytest.raises(conversation_store.NotFound):
         next(client.follow(name))
