@@ -55,6 +55,7 @@ LINES = [
     {"type": "user", "message": "no object"},
     {"type": "custom-title", "customTitle": "Rivers of Asia"},
     {"type": "tag", "tag": "wet"},
+    {"type": "ai-title", "aiTitle": "half a \ud83d"},
     {"type": "a-kind-yet-to-come", "timestamp": "no time", "deep": json.loads("[" * 140 + "]" * 140)},
 ]
 
@@ -149,7 +150,7 @@ def test_a_session_is_a_conversation(address, client, name):
     assert kinds == [
         ("system",), ("user", "text"), ("user", "text", "image", "file", "opaque"),
         ("assistant", "thinking", "thinking", "tool_call", "opaque"), ("user", "tool_result"), ("assistant", "error"), ("assistant",),
-        ("system",), ("system",), ("system",), ("system",), ("assistant", "thinking", "thinking", "tool_call", "opaque")]
+        ("system",), ("system",), ("system",), ("system",), ("system",), ("assistant", "thinking", "thinking", "tool_call", "opaque")]
     described = client.describe(main)
     assert described["title"] == "Rivers of Asia"
     started = list(client.conversations(tags=[f"started-by:{described['conversation']}"]))

@@ -92,14 +92,14 @@ class SessionStore(sdk.SessionStore):
         metadata = dict(session.metadata) if session is not None else {}
         title = None
         if "subpath" not in key:
-            metadata["claude_agent"] = _folded(metadata.get("claude_agent"), key, entries=cast("list[sdk.SessionStoreEntry]", new))
+            metadata["claude_agent"] = keep(_folded(kept(metadata.get("claude_agent")), key, cast("list[sdk.SessionStoreEntry]", new)))
             title = next((line["customTitle"] for line in reversed(new) if isinstance(line.get("customTitle"), str)), None)
         is_first = session is None or ("subpath" not in key and "claude_agent" not in session.metadata)
         receipt = await self.client.append(
             name,
             [_message(line, counted) for line in new],
             expect="new" if session is None else f"{session.seq}-{session.incarnation}",
-            title=title or None,
+            title=readable(title) or None,
             add_tags=await self._tags(key) if is_first else (),
             metadata=metadata if session is None or metadata != session.metadata else None,
         )
@@ -174,7 +174,7 @@ class SessionStore(sdk.SessionStore):
                     described = await self.client.describe(item["conversation"])
                 except NotFound:
                     return None
-            data = (described.get("metadata") or {}).get("claude_agent")
+            data = kept((described.get("metadata") or {}).get("claude_agent"))
             return None if data is None else {"session_id": session, "mtime": _mtime(described), "data": data}
 
         found = await asyncio.gather(*(summary(session, item) for session, item in await self._main(project_key)))

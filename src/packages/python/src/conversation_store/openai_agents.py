@@ -102,10 +102,10 @@ async def _between(client: AsyncClient, conversation: str, start: int, end: int)
 def _items(message: StoredMessage) -> Iterator[tuple[Any, int | None]]:
     """The items of a message, each with the index of its chunk, if it has one of its own."""
     whole = cast("dict[str, Any]", message).get(ITEM)
-    if whole is not None:
+    if whole is not None and "item" in whole:
         yield kept(whole["item"]), None
     for chunk in message["chunks"]:
-        if ITEM in chunk:
+        if "item" in chunk.get(ITEM, ()):
             yield kept(chunk[ITEM]["item"]), chunk[ITEM]["index"]
 
 
