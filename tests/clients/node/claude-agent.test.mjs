@@ -145,7 +145,7 @@ test("the SDK's own functions see the same as in memory", async () => {
 test(`${OPERATIONS} operations give what InMemorySessionStore gives (seed ${SEED})`, async () => {
   const { below, one, many, text, json } = randomness();
   const [store, memory] = [new ConvoSessionStore(client), new InMemorySessionStore()];
-  const ids = many(4, () => fresh().sessionId);
+  const ids = Array.from({ length: 4 }, () => fresh().sessionId);
   const projects = ["random a", "random/b"];
   const key = () => ({ projectKey: one(projects), sessionId: one(ids), ...(below(3) === 0 ? { subpath: one(["subagents/agent-1", "subagents/deep/agent-2"]) } : {}) });
   let count = 0;

@@ -1,7 +1,12 @@
 // assistant-ui: the history of a thread, with its branches, and the list of threads.
 
 import type {
-  ExportedMessageRepositoryItem, GenericThreadHistoryAdapter, MessageFormatAdapter, MessageFormatItem, RemoteThreadListAdapter, ThreadHistoryAdapter,
+  ExportedMessageRepositoryItem,
+  GenericThreadHistoryAdapter,
+  MessageFormatAdapter,
+  MessageFormatItem,
+  RemoteThreadListAdapter,
+  ThreadHistoryAdapter,
 } from "@assistant-ui/react";
 import type { UIMessage } from "ai";
 import { toMessage, toWhole } from "./ai-sdk/form.js";
@@ -101,7 +106,8 @@ class Thread {
   }
 }
 
-const text = ({ id, parentId, order, format, content, runConfig }: Kept) => JSON.stringify([id, parentId, order, format, content, runConfig ?? null]);
+const text = ({ id, parentId, order, format, content, runConfig }: Kept) =>
+  JSON.stringify([id, parentId, order, format, content, runConfig ?? null]);
 
 const fieldOf = (message: Message) => message.assistant_ui as Field | undefined;
 
@@ -140,6 +146,16 @@ function shownMessages(one: Kept): Message[] {
   return [{ ...first, id: one.id, assistant_ui: { kept: written(one) } }, ...others.map((message) => ({ ...message, assistant_ui: {} }))];
 }
 
+/** Why a message ended. */
+const REASONS: Record<string, string> = {
+  stop: "stop",
+  length: "length",
+  "content-filter": "content_filter",
+  "tool-calls": "tool_calls",
+  cancelled: "interrupted",
+  error: "error",
+};
+
 /** The messages that others see. */
 function toMessages(content: Fields): Message[] {
   const plain = ({ ai_sdk: _, ...message }: Message): Message => message;
@@ -163,8 +179,7 @@ function toMessages(content: Fields): Message[] {
     messages.push({ role: "tool", chunks: [part.isError ? { ...result, is_error: true } : result] });
   }
   const { type, reason } = (content.status ?? {}) as Fields;
-  const finish: Record<string, string> = { stop: "stop", length: "length", "content-filter": "content_filter", "tool-calls": "tool_calls", cancelled: "interrupted", error: "error" };
-  const finish_reason = type === "complete" || type === "incomplete" || type === "requires-action" ? finish[String(reason)] : undefined;
+  const finish_reason = type === "running" ? undefined : REASONS[String(reason)];
   const answer = messages.findLast((message) => message.role === "assistant");
   if (answer && finish_reason) answer.finish_reason = finish_reason;
   return messages.filter(({ chunks }, at) => at === 0 || chunks.length > 0);
@@ -185,7 +200,12 @@ function toChunk(part: Fields): Chunk | undefined {
       return { type: "file", ...name, ...place, mime_type: said("mimeType") };
     }
     case "tool-call":
-      return { type: "tool_call", id: said("toolCallId"), name: said("toolName"), arguments: said("argsText") || JSON.stringify(part.args ?? {}) };
+      return {
+        type: "tool_call",
+        id: said("toolCallId"),
+        name: said("toolName"),
+        arguments: said("argsText") || JSON.stringify(part.args ?? {}),
+      };
     default:
       return undefined;
   }
@@ -262,27 +282,33 @@ function operations(thread: Thread) {
 }
 
 /**
- * The history of a thread: `useLocalRuntime(model, { adapters: { history: historyAdapter(client, thread) } })`. All branches are kept. What people see, and
- * what prompts have, is the branch that went on last.
+ * The history of a thread: `useLocalRuntime(model, { adapters: { history: historyAdapter(client, thread) } })`. All branches are
+ * kept. What people see, and what prompts have, is the branch that went on last.
  */
 export function historyAdapter(client: Client, thread: string | (() => string | Promise<string>)): ThreadHistoryAdapter {
   const { put, remove, load } = operations(new Thread(client, typeof thread === "string" ? () => thread : thread));
-  const own = ({ message, parentId, runConfig }: ExportedMessageRepositoryItem): Item => ({ id: message.id, parentId, format: OWN, content: message, runConfig });
+  const own = ({ message, parentId, runConfig }: ExportedMessageRepositoryItem): Item => {
+    return { id: message.id, parentId, format: OWN, content: message, runConfig };
+  };
   return {
     load: async () => {
       const { headId, all } = await load(OWN);
-      return { headId, messages: all.map(({ parentId, content, runConfig }) => ({ parentId, message: revived(content), ...(runConfig ? { runConfig } : {}) })) };
+      const item = ({ parentId, content, runConfig }: Kept) => ({ parentId, message: revived(content), ...(runConfig ? { runConfig } : {}) });
+      return { headId, messages: all.map(item) };
     },
     append: (item) => put(own(item)),
     update: (item) => put(own(item)),
     delete: (items) => remove(items.map(({ message }) => message.id)),
     withFormat<M, F extends Record<string, unknown>>(adapter: MessageFormatAdapter<M, F>): GenericThreadHistoryAdapter<M> {
       const { format } = adapter;
-      const item = (item: MessageFormatItem<M>): Item => ({ id: adapter.getId(item.message), parentId: item.parentId, format, content: adapter.encode(item) });
+      const item = (item: MessageFormatItem<M>): Item => {
+        return { id: adapter.getId(item.message), parentId: item.parentId, format, content: adapter.encode(item) };
+      };
       return {
         load: async () => {
           const { headId, all } = await load(format);
-          return { headId, messages: all.map(({ id, parentId, content }) => adapter.decode({ id, parent_id: parentId, format, content: content as F })) };
+          const decoded = ({ id, parentId, content }: Kept) => adapter.decode({ id, parent_id: parentId, format, content: content as F });
+          return { headId, messages: all.map(decoded) };
         },
         append: (one) => put(item(one)),
         update: (one) => put(item(one)),

@@ -30,7 +30,10 @@ interface Known {
 
 type Fields = Record<string, unknown>;
 
-/** For `query({ options: { sessionStore } })`: a conversation for each session, and one for each of its sub-agents, with the tag `started-by:ID`. */
+/**
+ * For `query({ options: { sessionStore } })`: a conversation for each session, and one for each of its sub-agents, with the tag
+ * `started-by:ID`.
+ */
 export class ConvoSessionStore implements SessionStore {
   readonly #known = new Map<string, Known>();
   /** The last append to each: they go one after the other. */
@@ -106,7 +109,8 @@ export class ConvoSessionStore implements SessionStore {
       return undefined;
     }
     const before = this.#known.get(name);
-    const known: Known = before?.id === stored.conversation ? before : { id: stored.conversation, seq: 0, nextIndex: 0, uuids: new Set(), metadata: {} };
+    const nothing = { id: stored.conversation, seq: 0, nextIndex: 0, uuids: new Set<string>(), metadata: {} };
+    const known: Known = before?.id === stored.conversation ? before : nothing;
     known.seq = stored.last_seq;
     known.metadata = stored.metadata ?? {};
     for await (const message of this.client.messages(known.id, { from: known.nextIndex, limit: 1000 })) {

@@ -224,7 +224,9 @@ export class Client {
             [attempt, lost] = [0, Date.now()];
             yield value;
           } else if (value.reason === "deleted") return;
-          else if (value.reason === "unauthorized") throw new UnauthorizedError({ message: "the key was revoked", code: "invalid_api_key" });
+          else if (value.reason === "unauthorized") {
+            throw new UnauthorizedError({ message: "the key was revoked", code: "invalid_api_key" });
+          }
         }
       } catch (error) {
         if (signal?.aborted) return;

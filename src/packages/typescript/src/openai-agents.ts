@@ -212,11 +212,10 @@ function toMessage(item: AgentInputItem): Message {
         type: "tool_call", id: String(fields.callId), name: String(fields.name), arguments: String(fields.arguments ?? ""),
       });
     case "function_call_result": {
-      const { output } = fields as { output: unknown };
-      const text = typeof output === "string" ? output : (output as Fields | null)?.type === "text" ? ((output as Fields).text as string) : undefined;
-      return message("tool", {
-        type: "tool_result", tool_call_id: String(fields.callId), name: String(fields.name), content: text ?? [{ type: "json", json: output ?? null }],
-      });
+      const output = fields.output as string | Fields | undefined;
+      const text = typeof output === "object" && output.type === "text" ? output.text : output;
+      const content = typeof text === "string" ? text : [{ type: "json", json: output ?? null }];
+      return message("tool", { type: "tool_result", tool_call_id: String(fields.callId), name: String(fields.name), content });
     }
     default:
       return message("assistant", { type: "opaque", provider: "openai-agents", kind: String(fields.type), json: item });

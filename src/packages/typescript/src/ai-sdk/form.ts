@@ -1,6 +1,7 @@
 // How a chat of the AI SDK is written in a conversation: what a chunk has no field for is in its field `ai_sdk`.
 
 import type { UIMessage, UIMessageChunk } from "ai";
+import { kept } from "../kept.js";
 import type { Chunk, Message, StoredMessage } from "../transcript.js";
 
 /** A part of a stream, with fields that a type for all of them does not know. */
@@ -10,8 +11,8 @@ export const asChunk = (part: Part) => part as unknown as UIMessageChunk;
 
 /** The field of a chunk. */
 export interface OfChunk {
-  /** What the stream said, without what the chunk itself says. */
-  part?: Part;
+  /** What the stream said, without what the chunk itself says. It is a text where JSON has no room for it. */
+  part?: Part | string;
   /** The parts of the stream that are still open while this one begins. */
   open?: string[];
   /** Fields of a whole message's part. */
@@ -33,7 +34,10 @@ export interface OfMessage {
 /** A call whose result or approval comes from a page. */
 export type Update = { toolCallId: string; state: string; [field: string]: unknown };
 
-export const ofChunk = (chunk: Chunk) => (chunk.ai_sdk ?? {}) as OfChunk;
+export function ofChunk(chunk: Chunk): Omit<OfChunk, "part"> & { part?: Part } {
+  const { part, ...rest } = (chunk.ai_sdk ?? {}) as OfChunk;
+  return part === undefined ? rest : { ...rest, part: kept(part) };
+}
 export const ofMessage = (message: Message) => message.ai_sdk as OfMessage | undefined;
 
 /** How an answer ended that did not end by itself. */
@@ -51,7 +55,9 @@ export function closing(end: AnswerEnd | undefined, finish: Part | undefined): P
   const parts = [...(end ? [ended(end)] : []), ...(finish ? [finish] : [])];
   if (end?.state === "stopped") parts.push({ type: "abort" });
   if (end?.state === "failed") parts.push({ type: "error", errorText: end.error });
-  if (end?.state === "interrupted") parts.push({ type: "error", errorText: `The answer was interrupted${end.error ? `: ${end.error}` : ""}.` });
+  if (end?.state === "interrupted") {
+    parts.push({ type: "error", errorText: `The answer was interrupted${end.error ? `: ${end.error}` : ""}.` });
+  }
   return parts;
 }
 

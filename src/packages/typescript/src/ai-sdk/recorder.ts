@@ -1,7 +1,8 @@
 // Stores an answer while it is streamed. Each step is a message that grows; each result of a tool is a message of its own.
 
 import type { Client } from "../client.js";
-import type { Chunk } from "../transcript.js";
+import { keep } from "../kept.js";
+import type { Chunk, StoredMessage } from "../transcript.js";
 import type { OfChunk, Part } from "./form.js";
 import { content } from "./form.js";
 
@@ -9,7 +10,12 @@ import { content } from "./form.js";
 const SIGN_OF_LIFE = 60_000;
 
 /** Why a model stopped, in the words of the wire on which a step is sent. */
-const REASONS: Record<string, string> = { stop: "end_turn", length: "max_tokens", "content-filter": "content_filter", "tool-calls": "tool_use" };
+const REASONS: Record<string, string> = {
+  stop: "end_turn",
+  length: "max_tokens",
+  "content-filter": "content_filter",
+  "tool-calls": "tool_use",
+};
 
 /** The store has ended a step before the answer did: a page stopped it. */
 export class Ended extends Error {}
@@ -112,9 +118,10 @@ export class Recorder {
       throw new Ended("the answer was stopped");
     });
     refused.catch(() => {});
+    const isThis = ({ id, index, state }: StoredMessage) => id === this.id && index > before && state === "streaming";
     for (;;) {
       const newest = this.client.newest(this.chat, 20);
-      const found = (await Promise.race([newest, refused])).findLast(({ id, index, state }) => id === this.id && index > before && state === "streaming");
+      const found = (await Promise.race([newest, refused])).findLast(isThis);
       if (found) {
         step.index = found.index;
         return step;
@@ -128,7 +135,7 @@ export class Recorder {
     const part = chunk as Part;
     switch (part.type) {
       case "start":
-        if (part.messageMetadata !== undefined) this.#step.mark({ part: { type: "message-metadata", messageMetadata: part.messageMetadata } });
+        if (part.messageMetadata !== undefined) this.#mark({ type: "message-metadata", messageMetadata: part.messageMetadata });
         return;
       case "start-step":
         this.#called = 0;
@@ -185,7 +192,7 @@ export class Recorder {
   }
 
   #mark(part: Part) {
-    this.#step.mark({ part, ...this.#others() });
+    this.#step.mark({ part: keep(part), ...this.#others() });
   }
 
   /** Parts that are open while another one begins: they have not ended by that. */
@@ -232,7 +239,8 @@ export class Recorder {
     if (!known) {
       this.#calls.set(toolCallId, call);
       const begun = part.type === "tool-input-start" ? { part } : {};
-      call.block = this.#step.start({ type: "tool_use", id: toolCallId, name: toolName, input: {}, ai_sdk: { ...begun, ...this.#others() } });
+      const ai_sdk = { ...begun, ...this.#others() };
+      call.block = this.#step.start({ type: "tool_use", id: toolCallId, name: toolName, input: {}, ai_sdk });
       this.#called++;
       this.#waiting.add(toolCallId);
     }

@@ -51,7 +51,8 @@ export class Replay {
     switch (chunk.type) {
       case "text":
         if (isNew && part && part.type !== "text-start") return this.#marked(part);
-        return this.#grow(place, "text", chunk.text, isNew ? (part ?? { type: "text-start", id: place }) : undefined, chunk.ai_sdk !== undefined);
+        if (isNew && !part && chunk.text === "") return;
+        return this.#grow(place, "text", chunk.text, isNew ? (part ?? { type: "text-start", id: place }) : undefined);
       case "thinking":
         return this.#grow(place, "reasoning", chunk.text ?? "", isNew ? (part ?? { type: "reasoning-start", id: place }) : undefined);
       case "tool_call":
@@ -144,9 +145,8 @@ export class Replay {
     this.#inStep = false;
   }
 
-  #grow(place: string, kind: "text" | "reasoning", text: string, start: Part | undefined, mayBeEmpty = true) {
+  #grow(place: string, kind: "text" | "reasoning", text: string, start: Part | undefined) {
     if (start) {
-      if (text === "" && !mayBeEmpty) return;
       this.#parts.push(start);
       this.#open.set(place, { key: keyOf(start), end: { type: `${kind}-end`, id: start.id } });
     }
@@ -216,8 +216,8 @@ export async function shown(messages: StoredMessage[]): Promise<Shown[]> {
     const of = ofMessage(message)?.message;
     const last = found.at(-1);
     const isResult = message.role === "tool" || (message.role === "user" && message.chunks.some(({ type }) => type === "tool_result"));
-    const isOfLast = last?.message.role === "assistant" && (isResult || (message.role === "assistant" && (of === undefined || of === last.message.id)));
-    if (isOfLast) last.stored.push(message);
+    const isSame = message.role === "assistant" && (of === undefined || of === last?.message.id);
+    if (last?.message.role === "assistant" && (isResult || isSame)) last.stored.push(message);
     else if (!isResult) {
       const own = message.role === "assistant" ? undefined : toUser(message);
       const id = of ?? message.id ?? `message-${message.index}`;

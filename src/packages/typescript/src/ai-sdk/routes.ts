@@ -23,7 +23,9 @@ export interface ChatRoutes {
 }
 
 /** The routes that `chatTransport` calls. `answer` calls the model with `turn.messages` and `turn.signal`. */
-export function chatRoutes<M extends UIMessage = UIMessage>(store: ChatStore<M>, answer: (turn: Turn<M>) => Answer | Promise<Answer>): ChatRoutes {
+export function chatRoutes<M extends UIMessage = UIMessage>(
+  store: ChatStore<M>, answer: (turn: Turn<M>) => Answer | Promise<Answer>,
+): ChatRoutes {
   const routes: ChatRoutes = {
     post: (request) =>
       answered(async () => {

@@ -30,7 +30,10 @@ export class ChatConflictError extends Error {
 }
 
 export interface ChatStoreOptions {
-  /** Keeps what a regeneration or an edit replaces as a conversation of its own, with the tag `branch-of:ID`. Without it the log has it, hidden. */
+  /**
+   * Keeps what a regeneration or an edit replaces as a conversation of its own, with the tag `branch-of:ID`. Without it the log has
+   * it, hidden.
+   */
   branches?: boolean;
   generateId?: () => string;
   /** So many seconds a page that resumes waits for a store that has gone, before it is shown an error. By default 5. */
@@ -124,9 +127,8 @@ export class ChatStore<M extends UIMessage = UIMessage> {
   async resume(chat: string): Promise<ReadableStream<UIMessageChunk> | undefined> {
     const found = await this.#newest(chat);
     if (found?.streaming === undefined) return undefined;
-    const { message, since, streaming } = found;
     const aborted = new AbortController();
-    const parts = this.#followed(chat, message.id, since, streaming, aborted.signal);
+    const parts = this.#followed(chat, found, aborted.signal);
     return new ReadableStream({
       async pull(controller) {
         const { value, done } = await parts.next();
@@ -188,17 +190,17 @@ export class ChatStore<M extends UIMessage = UIMessage> {
     return (await this.client.rewind(chat, from.first)).last_seq;
   }
 
-  async *#followed(chat: string, id: string, since: number, last: number, signal: AbortSignal): AsyncGenerator<Part> {
+  /** It is the last message: all that comes is part of it, but what a user says. */
+  async *#followed(chat: string, { message, first, since, streaming = 0 }: Shown, signal: AbortSignal): AsyncGenerator<Part> {
     const replay = new Replay();
     const open = new Set<number>();
-    const own = new Set<number>();
     const cut = (error: string) => closing({ state: "interrupted", error }, undefined);
-    yield { type: "start", messageId: id };
+    let last = streaming;
+    yield { type: "start", messageId: message.id };
     try {
-      for await (const { kind, message_index: index, chunk_index = 0, chunk, role, ...entry } of this.client.follow(chat, { since, signal, patience: this.options.patience ?? 5 })) {
-        if (index === undefined) continue;
-        if (entry.id === id || role === "tool") own.add(index);
-        if (!own.has(index)) continue;
+      const entries = this.client.follow(chat, { since, signal, patience: this.options.patience ?? 5 });
+      for await (const { kind, message_index: index, chunk_index = 0, chunk, role, finish_reason } of entries) {
+        if (index === undefined || index < first || role === "user" || role === "system") continue;
         if (kind === "begin") {
           open.add(index);
           last = Math.max(last, index);
@@ -206,7 +208,7 @@ export class ChatStore<M extends UIMessage = UIMessage> {
         const isEnd = kind === "finish" || kind === "interrupt";
         if (isEnd) {
           open.delete(index);
-          replay.end(index, kind === "interrupt" ? "interrupted" : entry.finish_reason);
+          replay.end(index, kind === "interrupt" ? "interrupted" : finish_reason);
         }
         yield* replay.take();
         if (isEnd && open.size === 0 && index >= last) return yield* replay.closing();
@@ -316,7 +318,8 @@ const textOf = (error: unknown) => (error instanceof Error ? error.message : Str
 
 /** Whether a page knows of the answer that is being written, and so has left it. */
 function follows({ parentId, messageId }: ChatRequest<UIMessage>, posted: UIMessage[], open: string, asked: string | undefined): boolean {
-  return parentId === open || messageId === open || posted.some(({ id }) => id === open) || (asked !== undefined && posted.at(-1)?.id === asked);
+  const isNamed = parentId === open || messageId === open || posted.some(({ id }) => id === open);
+  return isNamed || (asked !== undefined && posted.at(-1)?.id === asked);
 }
 
 /** What a page did with the calls of an answer: their outputs, and approvals. */
@@ -342,8 +345,8 @@ function toUpdate(message: string, update: Update): Message {
   const failed = state === "output-error";
   const said = failed ? String(update.errorText) : content(update.output);
   const part = { type: failed ? "tool-output-error" : "tool-output-available", toolCallId };
-  const chunk = { type: "tool_result" as const, tool_call_id: toolCallId, content: said, ...(failed && { is_error: true }), ai_sdk: { part } };
-  return { role: "tool", chunks: [chunk], ai_sdk };
+  const isError = failed ? { is_error: true } : {};
+  return { role: "tool", chunks: [{ type: "tool_result", tool_call_id: toolCallId, content: said, ...isError, ai_sdk: { part } }], ai_sdk };
 }
 
 /** Calls without a result would be refused: they get one that says so. */
@@ -357,7 +360,8 @@ function repaired<M extends UIMessage>(messages: M[]): M[] {
       if (!isOpen) return [part];
       if (part.providerExecuted) return [];
       const { approval, ...rest } = part;
-      const errorText = call.state === "approval-requested" ? "This call was not approved." : "This call was interrupted: what came of it is not known.";
+      const isAsked = call.state === "approval-requested";
+      const errorText = isAsked ? "This call was not approved." : "This call was interrupted: what came of it is not known.";
       return [{ ...rest, state: "output-error", input: part.input ?? {}, errorText }];
     });
     return { ...message, parts } as M;

@@ -30,7 +30,9 @@ class StoreTransport<M extends UIMessage> extends DefaultChatTransport<M> {
     return super.sendMessages(options);
   }
 
-  override async reconnectToStream(options: Parameters<ChatTransport<M>["reconnectToStream"]>[0]): Promise<ReadableStream<UIMessageChunk> | null> {
+  override async reconnectToStream(
+    options: Parameters<ChatTransport<M>["reconnectToStream"]>[0],
+  ): Promise<ReadableStream<UIMessageChunk> | null> {
     const resume = ++this.#resumes;
     const { abortSignal } = options as { abortSignal?: AbortSignal };
     // A page that resumes again gives up the first stream, not the answer.
