@@ -102,8 +102,9 @@ pub use history::{
     Rule, Severity, StoredMessage, Summary, ToolCalls, ToolChunk, ToolKind, next_step,
 };
 pub use log::{
-    AppendOptions, BackupSummary, Durability, ExpectedHead, Fork, Health, Item, Limits, ListCursor, ListItem, ListPage,
-    ListQuery, NewConversation, Problem, Receipt, Redaction, Size, TableSize, Unfinished, Vacuumed, Verification,
+    AppendOptions, BackupSummary, Changes, Durability, ExpectedHead, Fork, Health, Item, Limits, ListCursor, ListItem,
+    ListPage, ListQuery, ListSort, NewConversation, Problem, Receipt, Redaction, Size, TableSize, Unfinished, Vacuumed,
+    Verification,
 };
 #[cfg(feature = "postgres")]
 pub use log::{Migration, MovingBucket, ShardCluster, Shards};
@@ -124,6 +125,8 @@ pub mod documentation {
     pub mod building_a_chat_server {}
     #[doc = include_str!("docs/http-api.md")]
     pub mod http_api {}
+    #[doc = include_str!("docs/ids.md")]
+    pub mod ids {}
     #[doc = include_str!("docs/proxy.md")]
     pub mod proxy {}
     #[doc = include_str!("docs/responses.md")]

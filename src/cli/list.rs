@@ -131,9 +131,10 @@ fn page(items: &[ListItem]) -> String {
     text::titled_table(&std::iter::once(heads).chain(items.iter().map(row)).collect::<Vec<_>>())
 }
 
-/// The title, and after it the tags.
+/// The title, and after it the tags. A fork has its parent's title: it says that it is one.
 fn titled(item: &ListItem) -> String {
-    let title = text::cut(item.title.as_deref().unwrap_or_default(), 60);
+    let fork = if item.parent.is_some() { "(fork) " } else { "" };
+    let title = format!("{fork}{}", text::cut(item.title.as_deref().unwrap_or_default(), 60));
     let tags: String = item.tags.iter().map(|tag| format!(" #{}", text::cut(tag, 30))).collect();
     format!("{title} {tags}").trim().to_owned()
 }

@@ -17,8 +17,21 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Operate",
         &[
-            "status", "verify", "vacuum", "log", "find-item", "unfinished", "bench", "migrate", "shards", "healthcheck",
-            "openapi", "targets", "live-check", "completions", "man",
+            "status",
+            "verify",
+            "vacuum",
+            "log",
+            "find-item",
+            "unfinished",
+            "bench",
+            "migrate",
+            "shards",
+            "healthcheck",
+            "openapi",
+            "targets",
+            "live-check",
+            "completions",
+            "man",
         ],
     ),
 ];

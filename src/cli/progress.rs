@@ -16,7 +16,7 @@ pub(super) struct Progress {
 impl Progress {
     /// Over the bytes of a file, or a count of them if its length is not known.
     pub(super) fn bytes(length: Option<u64>) -> Self {
-        Self::new(length, if length.is_some() { "{wide_bar} {bytes} of {total_bytes}" } else { "{bytes}" })
+        Self::new(length, if length.is_some() { "{wide_bar} {percent} % of {total_bytes}" } else { "{bytes}" })
     }
 
     /// Over conversations.

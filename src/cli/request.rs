@@ -107,9 +107,15 @@ pub(super) fn repair(args: &Repair, output: &mut Output) -> Outcome {
     let Renderer { target, options } = args.rendering.prepare()?;
     let (input, from) = (read(&args.file)?, args.from.unwrap_or(target));
     let Request { name, json } = &input;
+    if let (None, Some(wire)) = (args.from, provider::likely_wire(target, json)) {
+        let (file, wire) = (args.file.display(), wire.name);
+        let refusal = Failure::usage(format!("{name}: it looks like a request of {wire}, not of {target}"));
+        return Err(refusal.with_hint(format!(
+            "`convo repair {file} --from {wire} --for {target}` turns it into one of {target}; --from {target} repairs it as what --for says"
+        )));
+    }
     let (request, error, report) = match provider::repair(from, target, json, &options) {
         Ok(prompt) => {
-            note_other_wire(from, &input, "--from");
             let request = if output.is_json() { on_one_line(prompt.request) } else { prompt.request };
             (Some(request), None, prompt.report)
         }

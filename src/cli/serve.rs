@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use conversation_store::model::Timestamp;
-use conversation_store::server::{Config, Key, KeyFile, LogLines, Scope, Server};
+use conversation_store::server::{Config, Key, KeyFile, KeyOptions, LogLines, Scope, Server};
 use conversation_store::{Error, Health, Store};
 use serde::Serialize;
 
@@ -222,11 +222,14 @@ fn body(answer: &str) -> &str {
 Examples:
   convo keys create --keys keys.json --owner ada
   convo keys create --keys keys.json --owner ada --scopes read --expires 2027-01-01
+  # a backend with many users: each request names its owner
+  convo keys create --keys keys.json --owner backend --scopes read,append,delete,impersonate
   convo keys list --keys keys.json
   convo keys revoke key_0123456789ab --keys keys.json
 
-`create` prints only the secret, on stdout, once: the file has only its hash. Scopes: read, append, delete, admin. A \
-server reads the file again within two seconds after it changes.")]
+`create` prints only the secret, on stdout, once: the file has only its hash. Scopes: read, append, delete, admin, \
+impersonate. With impersonate, the header x-convo-owner of a request names the owner for whom it is; without the header \
+it is for --owner. A server reads the file again within two seconds after it changes.")]
 pub(super) struct Keys {
     #[command(subcommand)]
     action: Action,
@@ -245,6 +248,9 @@ enum Action {
         /// When the key expires: a date (its beginning, UTC), or a time as RFC 3339
         #[arg(long, value_name = "DATE", value_parser = moment)]
         expires: Option<Timestamp>,
+        /// Items of the Conversations API come as OpenAI accepts them, unless a request says otherwise
+        #[arg(long)]
+        repaired: bool,
     },
     /// List the keys, without their secrets
     List {
@@ -271,16 +277,20 @@ struct ShownKey<'a> {
     created_at: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_at: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    repaired: bool,
 }
 
 pub(super) fn keys(args: &Keys, location: &Location, output: &mut Output) -> Outcome {
     match &args.action {
-        Action::Create { keys, scopes, expires } => {
+        Action::Create { keys, scopes, expires, repaired } => {
             let owner = location.owner().ok_or_else(|| {
                 Failure::usage("the key needs an owner")
                     .with_hint("--owner NAME: the key opens the conversations of NAME")
             })?;
-            let (key, secret) = KeyFile::new(keys).create(owner, scopes, *expires)?;
+            let mut options = KeyOptions::new().with_repaired(*repaired);
+            options.expires_at = *expires;
+            let (key, secret) = KeyFile::new(keys).create(owner, scopes, &options)?;
             output.verbatim(&format!("{secret}\n"))?;
             note(&format!("{} of {owner}: this secret is not shown again", key.id));
         }
@@ -309,6 +319,7 @@ fn shown(key: &Key) -> ShownKey<'_> {
         scopes: key.scopes.iter().map(|scope| scope.as_str()).collect(),
         created_at: &key.created_at,
         expires_at: key.expires_at.as_deref(),
+        repaired: key.repaired,
     }
 }
 

@@ -16,15 +16,15 @@ use crate::log::decision::{self, Decision};
 use crate::log::reading;
 use crate::log::segments::Segmented;
 use crate::log::{
-    AppendOptions, BackupSummary, Control, Controlled, Health, ListPage, ListQuery, Log, NewConversation, OpenMessage,
-    Order, Receipt, Redaction, Size, Verification, View, Visit, Wait,
+    AppendOptions, BackupSummary, Changes, Control, Controlled, ForkAt, Health, ListPage, ListQuery, Log,
+    NewConversation, OpenMessage, Order, Receipt, Redaction, Size, Verification, View, Visit, Wait,
 };
 use crate::model::{Chunk, ConversationId, FinishReason, Json, Message, Metadata, Name, Role};
 use crate::record::key;
 
 impl Log for Embedded {
-    fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
-        self.core().appender.append(name, messages, options)
+    fn append(&self, name: &Name, messages: &[Message], changes: &Changes, options: &AppendOptions) -> Result<Receipt> {
+        self.core().appender.append(name, messages, changes, options)
     }
 
     fn begin(
@@ -64,8 +64,8 @@ impl Log for Embedded {
         Ok(Controlled { receipt, tags })
     }
 
-    fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()> {
-        self.core().families.fork(parent, at_seq, child)
+    fn fork(&self, parent: &Name, at: ForkAt, child: &Name) -> Result<()> {
+        self.core().families.fork(parent, at, child)
     }
 
     fn delete(&self, name: &Name, at: Option<Cursor>) -> Result<()> {

@@ -39,10 +39,14 @@ impl<'a> Fields<'a> {
         rest
     }
 
+    /// A field's value, also if it is `null`.
+    pub(crate) fn last(&self, name: &str) -> Option<&'a RawValue> {
+        self.0.iter().rfind(|(field, _)| field == name).map(|(_, raw)| *raw)
+    }
+
     /// A field's value, left where it is.
     pub(crate) fn peek(&self, name: &str) -> Option<&'a RawValue> {
-        let found = self.0.iter().rfind(|(field, _)| field == name);
-        found.map(|(_, raw)| *raw).filter(|raw| raw.get() != "null")
+        self.last(name).filter(|raw| raw.get() != "null")
     }
 
     /// Whether a field is this string.

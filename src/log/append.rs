@@ -1,12 +1,12 @@
 //! What is appended, and under which conditions: checked and encoded before anything is queued, the same for every log.
 
 use super::limits::{check_append, check_key, check_known, check_messages, check_name};
-use super::options::{AppendOptions, Durability, ExpectedHead};
+use super::options::{AppendOptions, Changes, Durability, ExpectedHead};
 use crate::error::{Error, Result};
 use crate::history::Cursor;
-use crate::model::{Message, Metadata, Name, Role};
+use crate::model::{Json, Message, Metadata, Name, Role};
 use crate::record;
-use crate::record::{Body, Head};
+use crate::record::{Body, Head, Line, Meta, Record};
 
 /// What an append is taken under.
 pub(crate) struct Terms<'a> {
@@ -24,14 +24,40 @@ pub(crate) struct Key<'a> {
     pub(crate) content_digest: [u8; 16],
 }
 
-/// The entries of an append, and its terms.
-pub(crate) fn append<'a>(name: &Name, messages: &[Message], options: &'a AppendOptions) -> Result<(Body, Terms<'a>)> {
+/// The entries of an append, and its terms. Its changes are an entry that comes after them: it depends on the head.
+pub(crate) fn append<'a>(
+    name: &Name,
+    messages: &[Message],
+    changes: &Changes,
+    options: &'a AppendOptions,
+) -> Result<(Body, Terms<'a>)> {
     check_key(name)?;
-    let content = check_messages(messages)?;
+    changes.check()?;
+    let content = if messages.is_empty() && !changes.is_empty() { 0 } else { check_messages(messages)? };
     let body = Body::messages(messages, content)?;
     check_append(body.len())?;
-    let terms = Terms::new(options, options.durability, body.content())?;
+    let durability = if changes.is_empty() { options.durability } else { Durability::Durable };
+    let terms = Terms::new(options, durability, body.content())?;
     Ok((body, terms))
+}
+
+/// Whether a record is what an append of these messages with these changes stored, whatever it found.
+pub(crate) fn is_stored_by(record: &Record<'_>, messages: &[Message], changes: &Changes) -> Result<bool> {
+    let Some(Ok((_, Line::Meta(meta)))) = record.lines().last() else { return Ok(false) };
+    let stored = meta.tags.as_ref().map(|tags| tags.0.as_slice());
+    let has = |tag: &String| stored.is_some_and(|tags| tags.contains(&tag.as_str()));
+    let is_added = |tag: &String| changes.add_tags.contains(tag);
+    let are_tags_so = stored.is_some() == changes.has_tags()
+        && changes.add_tags.iter().all(has)
+        && !changes.remove_tags.iter().any(|tag| has(tag) && !is_added(tag));
+    let mut body = Body::messages(messages, 0)?;
+    body.change(&Meta {
+        title: changes.title.as_deref().map(Some),
+        tags: meta.tags,
+        metadata: changes.metadata.as_ref().map(Json::as_str),
+        previous: meta.previous,
+    })?;
+    Ok(are_tags_so && body.content() == record.content())
 }
 
 /// The entry that begins a message in this opening of the log, and its terms. A begin is always durable.
@@ -64,6 +90,13 @@ impl<'a> Terms<'a> {
         Ok(Self { expected: options.expected, durability, key: key.transpose()? })
     }
 
+    /// The content is this, with the entry of what changes.
+    pub(crate) fn complete(&mut self, body: &Body) {
+        if let Some(key) = &mut self.key {
+            key.content_digest = record::digest(body.content());
+        }
+    }
+
     /// Fails unless the conversation is as expected.
     pub(crate) fn check_expected(&self, name: &Name, head: Option<&Head>) -> Result<()> {
         let actual = head.map_or(0, |head| head.next_seq.saturating_sub(1));
@@ -87,7 +120,21 @@ impl Key<'_> {
         if [self.content_digest, record::FORGOTTEN].contains(&receipt.content_digest) {
             return Ok(());
         }
-        Err(Error::KeyReused { conversation: name.clone(), key: self.key.to_owned() })
+        Err(self.reused(name))
+    }
+
+    /// As [`Self::check_content`], of an append with changes. `is_stored`: whether the record that the receipt names is of it.
+    pub(crate) fn check_changed(
+        &self,
+        name: &Name,
+        receipt: &record::Receipt,
+        is_stored: impl FnOnce() -> Result<bool>,
+    ) -> Result<()> {
+        if receipt.content_digest == record::FORGOTTEN || is_stored()? { Ok(()) } else { Err(self.reused(name)) }
+    }
+
+    fn reused(&self, name: &Name) -> Error {
+        Error::KeyReused { conversation: name.clone(), key: self.key.to_owned() }
     }
 }
 

@@ -7,7 +7,7 @@ use std::task::{Poll, Waker};
 
 use super::contract::{Control, Controlled, Log, OpenMessage, Order, View, Visit, Wait};
 use super::list::{ListPage, ListQuery};
-use super::options::{AppendOptions, NewConversation};
+use super::options::{AppendOptions, Changes, ForkAt, NewConversation};
 use super::results::{BackupSummary, Health, Receipt, Redaction, Size, Verification};
 use crate::error::Result;
 use crate::history::Cursor;
@@ -32,12 +32,12 @@ macro_rules! around {
 
 around! {
     fn owner(&self) -> &str;
-    fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt>;
+    fn append(&self, name: &Name, messages: &[Message], changes: &Changes, options: &AppendOptions) -> Result<Receipt>;
     fn begin(&self, name: &Name, role: Role, metadata: Metadata, options: &AppendOptions)
         -> Result<(Option<Box<dyn OpenMessage>>, Receipt)>;
     fn create(&self, name: &Name, conversation: &NewConversation) -> Result<Receipt>;
     fn control(&self, name: &Name, control: &Control<'_>) -> Result<Controlled>;
-    fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()>;
+    fn fork(&self, parent: &Name, at: ForkAt, child: &Name) -> Result<()>;
     fn delete(&self, name: &Name, at: Option<Cursor>) -> Result<()>;
     fn redact(&self, name: &Name, message: u64, chunk: Option<u32>) -> Result<Redaction>;
     fn view(&self, name: &Name) -> Result<Option<View>>;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::limits::{check_metadata, check_name, check_summary};
 use super::list::{ListPage, ListQuery};
-use super::options::{AppendOptions, NewConversation};
+use super::options::{AppendOptions, Changes, ForkAt, NewConversation};
 use super::results::{BackupSummary, Health, Receipt, Redaction, Size, Verification};
 use crate::error::{Error, Result};
 use crate::history::Cursor;
@@ -26,8 +26,9 @@ pub(crate) trait Log: Send + Sync + fmt::Debug {
         ""
     }
 
-    /// Appends messages, all or none of them. The idempotency key is looked at first, then what is expected.
-    fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt>;
+    /// Appends messages, and changes the conversation as a whole: all of it, or nothing. The idempotency key is looked at first,
+    /// then what is expected. With changes it is durable, whatever the options say.
+    fn append(&self, name: &Name, messages: &[Message], changes: &Changes, options: &AppendOptions) -> Result<Receipt>;
 
     /// Begins a message, as an append is taken: its idempotency key is looked at first, then what is expected. Without a
     /// message: the key was used before, and this is the receipt of then. Durable.
@@ -46,8 +47,8 @@ pub(crate) trait Log: Send + Sync + fmt::Debug {
     /// [`super::decision::decide`] makes of it, against a head that nobody moves meanwhile. Durable.
     fn control(&self, name: &Name, control: &Control<'_>) -> Result<Controlled>;
 
-    /// Makes a conversation that shares the entries up to `at_seq` (all, if it is `None`). Durable.
-    fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()>;
+    /// Makes a conversation that shares the entries of another one. Durable.
+    fn fork(&self, parent: &Name, at: ForkAt, child: &Name) -> Result<()>;
 
     /// Erases a conversation as far as no fork reads it, if it ends at this cursor. Durable.
     fn delete(&self, name: &Name, at: Option<Cursor>) -> Result<()>;

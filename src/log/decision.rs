@@ -8,8 +8,8 @@ use std::ops::RangeInclusive;
 use super::contract::Control;
 use super::contract::Log;
 use super::contract::View;
-use super::limits::{Limits, check_key, check_metadata, check_name, check_tags};
-use super::options::NewConversation;
+use super::limits::{Limits, check_append, check_key, check_metadata, check_name, check_tags};
+use super::options::{Changes, NewConversation};
 use super::reading;
 use crate::error::{Error, Result};
 use crate::history::Conversation;
@@ -101,6 +101,23 @@ pub(crate) fn create(name: &Name, new: &NewConversation) -> Result<Decision> {
     Ok(Decision::new(body, Change { title, tags: Some(tags), last_meta: Some(1), ..Change::default() }))
 }
 
+/// Ends an append to this head with the entry of what changes, and gives what it does to the head.
+pub(crate) fn append(body: &mut Body, head: Option<&Head>, changes: &Changes) -> Result<Change> {
+    let (next_seq, previous) = head.map_or((1, 0), |head| (head.next_seq, head.last_meta));
+    let before = head.map_or(Vec::new(), |head| head.tags.clone());
+    let tags = changes.has_tags().then(|| retagged(before, &changes.remove_tags, &changes.add_tags)).transpose()?;
+    let last_meta = Some(next_seq + body.entries());
+    body.change(&Meta {
+        title: changes.title.as_deref().map(Some),
+        tags: tags.as_ref().map(|tags| tags.iter().map(String::as_str).collect()),
+        metadata: changes.metadata.as_ref().map(Json::as_str),
+        previous,
+    })?;
+    check_append(body.len())?;
+    let title = changes.title.clone().map(|title| (Some(title), TitleSource::Caller));
+    Ok(Change { title, tags, last_meta, ..Change::default() })
+}
+
 fn set_title(log: &dyn Log, view: &View, title: Option<&str>) -> Result<Decision> {
     let head = &view.head;
     let body = Body::meta(&Meta { title: Some(title), tags: None, metadata: None, previous: head.last_meta })?;
@@ -114,9 +131,7 @@ fn set_title(log: &dyn Log, view: &View, title: Option<&str>) -> Result<Decision
 }
 
 fn change_tags(head: &Head, remove: &[&str], add: &[&str]) -> Result<Option<Decision>> {
-    let mut kept = head.tags.clone();
-    kept.retain(|tag| !remove.contains(&tag.as_str()));
-    let tags = added(kept, add.iter().copied())?;
+    let tags = retagged(head.tags.clone(), remove, add)?;
     if tags == head.tags {
         return Ok(None);
     }
@@ -128,6 +143,12 @@ fn change_tags(head: &Head, remove: &[&str], add: &[&str]) -> Result<Option<Deci
     })?;
     let change = Change { tags: Some(tags), last_meta: Some(head.next_seq), ..Change::default() };
     Ok(Some(Decision::new(body, change)))
+}
+
+/// The tags without some, then others.
+fn retagged(mut tags: Vec<String>, remove: &[impl AsRef<str>], add: &[impl AsRef<str>]) -> Result<Vec<String>> {
+    tags.retain(|tag| !remove.iter().any(|removed| removed.as_ref() == tag));
+    added(tags, add.iter().map(AsRef::as_ref))
 }
 
 /// The tags, then the others that are not among them.

@@ -1,7 +1,9 @@
-//! Which conversations there are, newest activity first.
+//! Which conversations there are, in which order, and which of them a page has.
 
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::collections::HashSet;
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -29,22 +31,95 @@ pub struct ListQuery {
     pub limit: usize,
     /// Where the page before ended.
     pub after: Option<ListCursor>,
-    /// Only conversations whose title holds this text, whatever its case. The owner's list is scanned for it: a rare title
-    /// costs the time of the whole list.
+    /// Only conversations whose title holds this text, whatever its case. The owner's list is scanned for it.
     pub title: Option<String>,
     /// Only conversations that have all these tags. Cost: one read for each conversation that has the first of them.
     pub tags: Vec<String>,
+    /// Only conversations with a key that begins so. The owner's list is scanned for it.
+    pub key_prefix: Option<String>,
+    /// Only conversations whose metadata have these fields: a text, or the JSON of another value. Cost: reading the metadata of
+    /// up to 1,000 conversations for a page.
+    pub metadata: Vec<(String, String)>,
+    /// Only conversations that were active last at this time, or after it.
+    pub since: Option<Timestamp>,
+    /// Only conversations that were active last before this time.
+    pub until: Option<Timestamp>,
+    /// In which order they come.
+    pub sort: ListSort,
+}
+
+/// In which order a list has its conversations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum ListSort {
+    /// The newest activity first.
+    #[default]
+    Newest,
+    /// The oldest activity first.
+    Oldest,
+    /// The last that was made first. There is no index for it: each page reads the owner's whole list.
+    Created,
+}
+
+impl ListSort {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Newest, Self::Oldest, Self::Created];
+
+    /// The name: `newest`, `oldest` or `created`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Newest => "newest",
+            Self::Oldest => "oldest",
+            Self::Created => "created",
+        }
+    }
+
+    /// How two places follow each other.
+    pub(crate) fn compare(self, one: Place, other: Place) -> Ordering {
+        if self == Self::Oldest { one.cmp(&other) } else { other.cmp(&one) }
+    }
+}
+
+impl fmt::Display for ListSort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for ListSort {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let found = Self::ALL.into_iter().find(|sort| sort.as_str() == text);
+        found.ok_or_else(|| Error::InvalidInput(format!("{text:?}: expected newest, oldest or created")))
+    }
 }
 
 /// Where a page ended. As text it can be kept and read back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListCursor(pub(crate) Place);
 
-/// The order within the list: microseconds of last activity, then the id; the highest first.
+/// The order within the list: microseconds of what it is sorted by, then the id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) micros: i64,
     pub(crate) conversation: ConversationId,
+}
+
+impl Place {
+    /// Before all of a time.
+    const fn before(at: Timestamp) -> Self {
+        Self { micros: at.as_micros(), conversation: ConversationId::from_bytes([0; 16]) }
+    }
+
+    /// After all before a time.
+    const fn last_before(at: Timestamp) -> Self {
+        let micros = at.as_micros().saturating_sub(1);
+        Self { micros, conversation: ConversationId::from_bytes([u8::MAX; 16]) }
+    }
 }
 
 /// A page of the list.
@@ -52,13 +127,13 @@ pub(crate) struct Place {
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema), schemars(rename = "ConversationPage"))]
 #[non_exhaustive]
 pub struct ListPage {
-    /// By time of last activity, newest first; of the same microsecond by id, highest first.
+    /// In the order that was asked for; of the same microsecond by id.
     pub items: Vec<ListItem>,
     /// Conversations that belong here, and cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<Problem>,
-    /// Where the next page begins; absent on the last one. A conversation that moves while one pages may be missed or
-    /// repeated.
+    /// Where the next page begins; absent on the last one. A page with filters may have few items, or none, and a next one: it
+    /// ends where it has looked at 10,000 conversations. A conversation that moves while one pages may be missed or repeated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<ListCursor>,
 }
@@ -139,7 +214,18 @@ impl ListQuery {
     /// The 50 newest that have no owner.
     #[must_use]
     pub const fn new() -> Self {
-        Self { owner: String::new(), limit: 50, after: None, title: None, tags: Vec::new() }
+        Self {
+            owner: String::new(),
+            limit: 50,
+            after: None,
+            title: None,
+            tags: Vec::new(),
+            key_prefix: None,
+            metadata: Vec::new(),
+            since: None,
+            until: None,
+            sort: ListSort::Newest,
+        }
     }
 
     /// Sets whose conversations are listed.
@@ -175,6 +261,78 @@ impl ListQuery {
     pub fn with_tag(mut self, tag: impl Into<String>) -> Self {
         self.tags.push(tag.into());
         self
+    }
+}
+
+impl ListQuery {
+    /// Keeps only conversations with a key that begins so.
+    #[must_use]
+    pub fn with_key_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.key_prefix = Some(prefix.into());
+        self
+    }
+
+    /// Keeps only conversations whose metadata have this field, too.
+    #[must_use]
+    pub fn with_metadata(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.metadata.push((name.into(), value.into()));
+        self
+    }
+
+    /// Keeps only conversations that were active last at this time, or after it.
+    #[must_use]
+    pub const fn with_since(mut self, since: Timestamp) -> Self {
+        self.since = Some(since);
+        self
+    }
+
+    /// Keeps only conversations that were active last before this time.
+    #[must_use]
+    pub const fn with_until(mut self, until: Timestamp) -> Self {
+        self.until = Some(until);
+        self
+    }
+
+    /// Sets the order.
+    #[must_use]
+    pub const fn with_sort(mut self, sort: ListSort) -> Self {
+        self.sort = sort;
+        self
+    }
+
+    /// Where in the order the page begins: what belongs there comes after it.
+    pub(crate) fn begins(&self) -> Option<Place> {
+        let after = self.after.map(|cursor| cursor.0);
+        match self.sort {
+            ListSort::Newest => after.into_iter().chain(self.until.map(Place::before)).min(),
+            ListSort::Oldest => after.into_iter().chain(self.since.map(Place::last_before)).max(),
+            ListSort::Created => after,
+        }
+    }
+
+    /// Where in the order nothing more belongs to any page.
+    pub(crate) fn ends(&self) -> Option<Place> {
+        match self.sort {
+            ListSort::Newest => self.since.map(Place::last_before),
+            ListSort::Oldest => self.until.map(Place::before),
+            ListSort::Created => None,
+        }
+    }
+
+    /// Whether conversations may be left out of what is between [`Self::begins`] and [`Self::ends`].
+    pub(crate) const fn filters(&self) -> bool {
+        self.title.is_some() || self.key_prefix.is_some()
+    }
+
+    /// Whether a place comes after another one.
+    pub(crate) fn follows(&self, place: Place, other: Place) -> bool {
+        self.sort.compare(place, other) == Ordering::Greater
+    }
+
+    /// The place of an item of a page.
+    pub(crate) fn place(&self, item: &ListItem) -> Place {
+        let at = if self.sort == ListSort::Created { item.created_at } else { item.last_activity };
+        Place { micros: at.as_micros(), conversation: item.id }
     }
 }
 
@@ -258,20 +416,20 @@ pub(crate) struct Listed {
     pub(crate) head: Arc<Head>,
 }
 
-impl Listed {
-    fn place(&self) -> Place {
-        Place { micros: self.head.last_activity, conversation: self.id }
-    }
-}
-
 /// At most this many items get their memory before they are read: a limit may be of any size.
 const AHEAD: usize = 1_000;
+
+/// A page with filters ends where it has looked at so many conversations.
+pub(crate) const MOST_SCANNED: usize = 10_000;
 
 /// Collects a page, and one item more: if there is one, there is a next page.
 pub(crate) struct Pager<'a> {
     query: &'a ListQuery,
     title: Option<String>,
+    begins: Option<Place>,
     items: Vec<Listed>,
+    /// Where the scan ended, though there is more.
+    stopped: Option<Place>,
     pub(crate) unreadable: Vec<Problem>,
 }
 
@@ -284,7 +442,7 @@ impl<'a> Pager<'a> {
         check_name("an owner", &query.owner)?;
         let title = query.title.as_ref().map(|title| title.to_lowercase());
         let items = Vec::with_capacity(query.limit.saturating_add(1).min(AHEAD));
-        Ok(Self { query, title, items, unreadable: Vec::new() })
+        Ok(Self { query, title, begins: query.begins(), items, stopped: None, unreadable: Vec::new() })
     }
 
     /// Takes a conversation, if the query wants it.
@@ -292,31 +450,66 @@ impl<'a> Pager<'a> {
         let is_wanted = self.is_wanted(&listed);
         if is_wanted {
             self.items.push(listed);
+            // A scan that ends nowhere keeps no more than it needs.
+            if self.query.sort == ListSort::Created && self.items.len() > self.query.limit.saturating_mul(2).max(AHEAD)
+            {
+                self.sort();
+                self.items.truncate(self.query.limit.saturating_add(1));
+            }
         }
         is_wanted
     }
 
-    fn is_wanted(&self, listed: &Listed) -> bool {
+    /// The scan ends here, though there is more.
+    pub(crate) const fn stop(&mut self, place: Place) {
+        self.stopped = Some(place);
+    }
+
+    fn place(&self, listed: &Listed) -> Place {
         let head = &listed.head;
-        let title = head.title.as_deref().unwrap_or_default();
-        self.query.after.is_none_or(|cursor| listed.place() < cursor.0)
-            && self.query.tags.iter().all(|tag| head.tags.contains(tag))
+        let micros = if self.query.sort == ListSort::Created { head.created } else { head.last_activity };
+        Place { micros, conversation: listed.id }
+    }
+
+    fn is_wanted(&self, listed: &Listed) -> bool {
+        let (head, query) = (&listed.head, self.query);
+        let (title, key) = (head.title.as_deref().unwrap_or_default(), head.key.as_deref());
+        let active = Timestamp::from_micros(head.last_activity);
+        self.begins.is_none_or(|begins| query.follows(self.place(listed), begins))
+            && query.since.is_none_or(|since| active >= since)
+            && query.until.is_none_or(|until| active < until)
+            && query.tags.iter().all(|tag| head.tags.contains(tag))
+            && query.key_prefix.as_ref().is_none_or(|prefix| key.is_some_and(|key| key.starts_with(prefix)))
             && self.title.as_ref().is_none_or(|wanted| title.to_lowercase().contains(wanted))
-            && is_same(&head.owner, &self.query.owner)
+            && is_same(&head.owner, &query.owner)
     }
 
     /// Keeps each conversation once: as it was seen last.
     pub(crate) fn keep_newest_of_each(&mut self) {
-        self.items.sort_unstable_by_key(|listed| Reverse(listed.place()));
+        self.items.sort_unstable_by_key(|listed| std::cmp::Reverse(listed.head.last_activity));
         let mut seen = HashSet::with_capacity(self.items.len());
         self.items.retain(|listed| seen.insert(listed.id));
     }
 
+    fn sort(&mut self) {
+        let mut items = std::mem::take(&mut self.items);
+        items.sort_unstable_by(|one, other| self.query.sort.compare(self.place(one), self.place(other)));
+        self.items = items;
+    }
+
     pub(crate) fn page(mut self) -> ListPage {
-        self.items.sort_unstable_by_key(|listed| Reverse(listed.place()));
+        self.sort();
+        if let Some(stopped) = self.stopped {
+            // Of what comes later some may be there that the scan did not meet at its place.
+            let query = self.query;
+            let mut items = std::mem::take(&mut self.items);
+            items.retain(|listed| !query.follows(self.place(listed), stopped));
+            self.items = items;
+        }
         let has_more = self.items.len() > self.query.limit;
         self.items.truncate(self.query.limit);
-        let next = self.items.last().filter(|_| has_more).map(|listed| ListCursor(listed.place()));
+        let last = self.items.last().filter(|_| has_more).map(|listed| self.place(listed));
+        let next = last.or(self.stopped).map(ListCursor);
         let items = self.items.into_iter().map(|listed| ListItem::new(listed.id, listed.head)).collect();
         ListPage { items, unreadable: self.unreadable, next }
     }

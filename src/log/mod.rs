@@ -33,8 +33,9 @@ pub(crate) mod writer;
 pub(crate) use around::Around;
 pub(crate) use contract::{Clock, Control, Controlled, Log, OpenMessage, Opening, Order, Reading, View, Visit, Wait};
 pub use limits::Limits;
-pub use list::{Fork, ListCursor, ListItem, ListPage, ListQuery};
-pub use options::{AppendOptions, Durability, ExpectedHead, NewConversation};
+pub use list::{Fork, ListCursor, ListItem, ListPage, ListQuery, ListSort};
+pub(crate) use options::ForkAt;
+pub use options::{AppendOptions, Changes, Durability, ExpectedHead, NewConversation};
 pub use results::{
     BackupSummary, Health, Item, Problem, Receipt, Redaction, Size, TableSize, Unfinished, Vacuumed, Verification,
 };

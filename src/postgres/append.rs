@@ -3,6 +3,7 @@
 use tokio_postgres::Row;
 
 use super::Postgres;
+use super::change::Attempts;
 use super::rows::{self, EPOCH, Outcome, digest, items, number, random, refused};
 use super::statement::{Statement, Value};
 use super::streams::Open;
@@ -11,8 +12,9 @@ use crate::error::{Error, Result};
 use crate::log::append::{self, Terms};
 use crate::log::decision::{self, Decision};
 use crate::log::replay::title;
-use crate::log::{AppendOptions, ExpectedHead, NewConversation, Receipt};
-use crate::model::{Message, Metadata, Name, Role};
+use crate::log::segments::Segmented as _;
+use crate::log::{AppendOptions, Changes, ExpectedHead, NewConversation, Receipt};
+use crate::model::{Message, Metadata, Name, Role, Timestamp};
 use crate::record::{self, Body, Head, TitleSource};
 
 /// What is appended, beside its entries.
@@ -23,6 +25,27 @@ struct Extra<'a> {
     /// What a conversation is made with.
     made: Option<Head>,
     holder: Option<[u8; 16]>,
+    time: Option<Timestamp>,
+}
+
+/// The title that an append gives: from one of its messages (1), or from the caller (2); and the message's place in it.
+fn said(extra: &Extra<'_>) -> Option<(String, i16, u64)> {
+    let said = title(extra.said).map(|(at, title)| (title, 1_i16, at));
+    said.or_else(|| {
+        let head = extra.made.as_ref().filter(|head| head.title_source == TitleSource::Caller)?;
+        Some((head.title.clone()?, 2, 0))
+    })
+}
+
+/// What is stored under a key, or was stored now.
+fn stored_receipt(row: &Row, outcome: Outcome) -> Result<record::Receipt> {
+    Ok(record::Receipt {
+        first_seq: number(row, "o_first")?,
+        last_seq: number(row, "o_last")?,
+        first_message_index: number(row, "o_message")?,
+        messages: number(row, "o_messages")?,
+        content_digest: if outcome == Outcome::KeyUsed { digest(row, "o_content")? } else { [0; 16] },
+    })
 }
 
 impl Postgres {
@@ -32,11 +55,68 @@ impl Postgres {
         messages: &[Message],
         options: &AppendOptions,
     ) -> Result<Receipt> {
-        let (body, terms) = append::append(name, messages, options)?;
+        let (body, terms) = append::append(name, messages, &Changes::new(), options)?;
         self.gate.check_writable()?;
-        let extra = Extra { messages: messages.len() as u64, said: messages, ..Extra::default() };
+        let extra = Extra { messages: messages.len() as u64, said: messages, time: options.time, ..Extra::default() };
         let row = self.database.row(self.statement(name, &body, &extra, Some(&terms), options.expected))?;
         self.receipt(name, &row, Some(&terms), options.expected).map(|(receipt, _)| receipt)
+    }
+
+    /// Appends messages with an entry of what changes, again until nobody was faster.
+    pub(super) fn append_changing(
+        &self,
+        name: &Name,
+        messages: &[Message],
+        changes: &Changes,
+        options: &AppendOptions,
+    ) -> Result<Receipt> {
+        self.gate.check_writable()?;
+        let attempts = Attempts::new(self.patience);
+        loop {
+            let (mut body, mut terms) = append::append(name, messages, changes, options)?;
+            let view = self.reader.view(name)?;
+            let before = view.as_ref().map(|view| &*view.head);
+            let change = decision::append(&mut body, before, changes)?;
+            terms.complete(&body);
+            let refused = terms.check_expected(name, before);
+            let mut head = before.cloned().unwrap_or_else(|| Head::new("", None, 0, 0));
+            change.apply(&mut head);
+            let extra = Extra {
+                messages: messages.len() as u64,
+                said: if changes.title.is_some() { &[] } else { messages },
+                made: Some(head),
+                holder: None,
+                time: options.time,
+            };
+            let seen = view.as_ref().map(|view| view.through);
+            let row = self.database.row(self.changing(name, &body, &extra, &terms, refused.is_ok(), seen))?;
+            match Outcome::of(&row)? {
+                Outcome::Moved => attempts.again(name)?,
+                Outcome::NotAsExpected => return refused.and(Err(Outcome::NotAsExpected.unexpected())),
+                outcome => {
+                    if let (Outcome::KeyUsed, Some(key)) = (outcome, &terms.key) {
+                        let stored = stored_receipt(&row, outcome)?;
+                        key.check_changed(name, &stored, || self.is_stored_by(name, &stored, messages, changes))?;
+                    }
+                    return self.receipt(name, &row, None, options.expected).map(|(receipt, _)| receipt);
+                }
+            }
+        }
+    }
+
+    /// Whether what was stored under a key is of an append with these messages and changes.
+    fn is_stored_by(
+        &self,
+        name: &Name,
+        stored: &record::Receipt,
+        messages: &[Message],
+        changes: &Changes,
+    ) -> Result<bool> {
+        let Some(view) = self.reader.view(name)? else { return Ok(true) };
+        let segments = self.reader.segments(&view)?;
+        self.reader
+            .records(&segments)
+            .record(stored.first_seq, "a record", |record| append::is_stored_by(record, messages, changes).map(Some))
     }
 
     /// Begins a message, if its conversation is as expected and its key is new.
@@ -77,7 +157,7 @@ impl Postgres {
         self.gate.check_writable()?;
         let mut made = Head::new("", None, 0, 0);
         change.apply(&mut made);
-        let extra = Extra { made: Some(made), ..Extra::default() };
+        let extra = Extra { made: Some(made), time: new.time, ..Extra::default() };
         let row = self.database.row(self.statement(name, &body, &extra, None, ExpectedHead::NewConversation))?;
         self.receipt(name, &row, None, ExpectedHead::NewConversation).map(|(receipt, _)| receipt)
     }
@@ -97,12 +177,7 @@ impl Postgres {
             WHERE t.conv_id = $1 FOR UPDATE) = $20 AS is_same) same, LATERAL cs_append_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, \
             $10, $11, $12, $13, CASE WHEN same.is_same THEN $14 ELSE 9223372036854775807 END, $15, $16, $17, $18, $19) appended";
         let id = name.id();
-        let said = title(extra.said).map(|(at, title)| (title, 1_i16, at));
-        let made = extra.made.as_ref().and_then(|head| {
-            let title = head.title.clone().filter(|_| head.title_source == TitleSource::Caller);
-            title.map(|title| (title, 2_i16, 0))
-        });
-        let title = said.or(made);
+        let title = said(extra);
         let (kind, at) = title.as_ref().map_or((0, 0), |(_, kind, at)| (*kind, *at));
         let key = terms.and_then(|terms| terms.key.as_ref());
         let (digests, places) = items(body);
@@ -114,7 +189,7 @@ impl Postgres {
             .with(id.as_bytes())
             .with(name.owner())
             .with(name.key())
-            .with(self.gate.now())
+            .with(self.gate.past(extra.time))
             .with(Value::Number(Some(random())))
             .with(record::seal_entries(id, body))
             .with(body.entries())
@@ -136,6 +211,42 @@ impl Postgres {
         }
     }
 
+    /// `extra` has the head with what changes. `seen`: the last change of its row that was seen, if there is one.
+    fn changing(
+        &self,
+        name: &Name,
+        body: &Body,
+        extra: &Extra<'_>,
+        terms: &Terms<'_>,
+        is_expected: bool,
+        seen: Option<u64>,
+    ) -> Statement {
+        const SQL: &str = "SELECT * FROM cs_append_changing_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, \
+                           $15, $16, $17, $18)";
+        let title = said(extra);
+        let (kind, at) = title.as_ref().map_or((0, 0), |(_, kind, at)| (*kind, *at));
+        let (digests, places) = items(body);
+        Statement::once(SQL)
+            .with(name.id().as_bytes())
+            .with(name.owner())
+            .with(name.key())
+            .with(self.gate.past(extra.time))
+            .with(Value::Number(Some(random())))
+            .with(record::seal_entries(name.id(), body))
+            .with(body.entries())
+            .with(extra.messages)
+            .with(title.as_ref().map(|(title, ..)| title.as_str()))
+            .with(kind)
+            .with(at)
+            .with(extra.made.as_ref().map(|head| rows::tags(&head.tags)))
+            .with(terms.key.as_ref().map(|key| key.digest.to_vec()))
+            .with(terms.key.as_ref().map(|key| key.content_digest.to_vec()))
+            .with(digests)
+            .with(places)
+            .with(is_expected)
+            .with(seen)
+    }
+
     /// What an append was answered, and the incarnation of its conversation, if it was taken now.
     fn receipt(
         &self,
@@ -148,13 +259,7 @@ impl Postgres {
         if !matches!(outcome, Outcome::Done | Outcome::KeyUsed) {
             return Err(refused(outcome, row, name, expected));
         }
-        let receipt = record::Receipt {
-            first_seq: number(row, "o_first")?,
-            last_seq: number(row, "o_last")?,
-            first_message_index: number(row, "o_message")?,
-            messages: number(row, "o_messages")?,
-            content_digest: if outcome == Outcome::KeyUsed { digest(row, "o_content")? } else { [0; 16] },
-        };
+        let receipt = stored_receipt(row, outcome)?;
         let is_new = outcome == Outcome::Done;
         let mut incarnation = None;
         if is_new {

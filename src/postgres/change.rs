@@ -14,7 +14,7 @@ use crate::log::decision::{Change, Decision};
 use crate::log::limits::check_key;
 use crate::log::segments::{Segment, Segmented};
 use crate::log::writer::Closed;
-use crate::log::{Controlled, Receipt, View, fork};
+use crate::log::{Controlled, ForkAt, Receipt, View, fork};
 use crate::model::{ConversationId, Name};
 use crate::record::{self, Record, TitleSource};
 
@@ -107,25 +107,19 @@ impl Postgres {
         Ok(Some(Controlled { receipt, tags }))
     }
 
-    /// Makes a conversation that shares the entries up to `at_seq`. `announced`: the token with which it was announced, where
+    /// Makes a conversation that shares the entries of another one. `announced`: the token with which it was announced, where
     /// it is in another bucket than that of its id.
-    pub(super) fn make_fork(
-        &self,
-        parent: &Name,
-        at_seq: Option<u64>,
-        child: &Name,
-        announced: Option<u64>,
-    ) -> Result<()> {
+    pub(super) fn make_fork(&self, parent: &Name, at: ForkAt, child: &Name, announced: Option<u64>) -> Result<()> {
         check_key(child)?;
         self.gate.check_writable()?;
         let attempts = Attempts::new(self.patience);
-        while !self.try_fork(parent, at_seq, child, announced)? {
+        while !self.try_fork(parent, at, child, announced)? {
             attempts.again(parent)?;
         }
         Ok(())
     }
 
-    fn try_fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name, announced: Option<u64>) -> Result<bool> {
+    fn try_fork(&self, parent: &Name, at: ForkAt, child: &Name, announced: Option<u64>) -> Result<bool> {
         const SQL: &str = "SELECT * FROM cs_fork_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, \
                            $17, $18, $19, $20)";
         const ANNOUNCED: &str = "SELECT * FROM cs_fork_placed_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, \
@@ -137,7 +131,7 @@ impl Postgres {
             None => child.clone().with_owner(view.head.owner.as_str()),
         };
         let last = view.last_seq();
-        let at_seq = fork::fork_point(parent, last, at_seq)?;
+        let at_seq = fork::fork_point(parent, last, at.seq)?;
         if child.id() == view.id {
             return Err(Error::NameTaken { conversation: child.clone(), actual: last });
         }
@@ -155,7 +149,7 @@ impl Postgres {
             .with(child.id().as_bytes())
             .with(child.owner().unwrap_or_default().as_bytes())
             .with(child.key())
-            .with(self.gate.now())
+            .with(self.gate.past(at.time))
             .with(random())
             .with(&shared.conversation)
             .with(shared.at_seq)

@@ -199,6 +199,47 @@ BEGIN
   WHERE t.conv_id = p_conv;
 END $$;
 
+-- Appends a record that ends with an entry about the conversation as a whole, which was decided on what was seen: p_seen, the
+-- row's last change, or none where there was no such conversation. p_is_expected: whether that is what the caller expects.
+-- p_tags: all that it has then.
+CREATE OR REPLACE FUNCTION cs_append_changing_v1(
+  p_conv bytea, p_owner bytea, p_key bytea, p_now bigint, p_random bigint,
+  p_body bytea, p_entries bigint, p_messages bigint,
+  p_title bytea, p_title_kind smallint, p_title_at bigint, p_tags bytea[],
+  p_idem bytea, p_content bytea, p_items bytea[], p_item_at bigint[], p_is_expected boolean, p_seen bigint,
+  OUT o_outcome integer, OUT o_first bigint, OUT o_last bigint, OUT o_message bigint, OUT o_messages bigint,
+  OUT o_content bytea, OUT o_incarnation bigint
+) LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+  h cs_conversation%ROWTYPE;
+  is_there boolean;
+BEGIN
+  SELECT * INTO h FROM cs_conversation t WHERE t.conv_id = p_conv FOR UPDATE;
+  is_there := FOUND;
+  -- What is another owner's, what forks keep, and a key that was used: the append below answers them.
+  IF NOT is_there OR NOT (h.deleted OR (p_owner IS NOT NULL AND h.owner <> p_owner) OR (p_idem IS NOT NULL AND EXISTS (
+    SELECT FROM cs_key k WHERE k.conv_id = p_conv AND k.digest = p_idem
+  ))) THEN
+    IF h.commit_no IS DISTINCT FROM p_seen THEN o_outcome := 8; RETURN; END IF;
+    IF NOT p_is_expected THEN
+      o_outcome := 2;
+      o_last := coalesce(h.next_seq - 1, 0);
+      RETURN;
+    END IF;
+  END IF;
+  SELECT * INTO o_outcome, o_first, o_last, o_message, o_messages, o_content, o_incarnation FROM cs_append_v1(
+    p_conv, p_owner, p_key, p_now, p_random, p_body, p_entries, p_messages, p_title, p_title_kind, p_title_at, NULL, false,
+    CASE WHEN is_there THEN -1 ELSE -2 END, p_idem, p_content, p_items, p_item_at, NULL);
+  -- Somebody made it meanwhile.
+  IF o_outcome = 2 THEN o_outcome := 8; END IF;
+  IF o_outcome <> 0 THEN RETURN; END IF;
+  UPDATE cs_conversation t SET last_meta = o_last, tags = p_tags,
+    title = CASE WHEN p_title_kind = 2 THEN p_title ELSE t.title END,
+    title_kind = CASE WHEN p_title_kind = 2 THEN 2 ELSE t.title_kind END,
+    title_message = CASE WHEN p_title_kind = 2 THEN 0 ELSE t.title_message END
+  WHERE t.conv_id = p_conv;
+END $$;
+
 -- Adds to a message that is open, and ends it: p_end 0 goes on, 1 finished, 2 interrupted. Without a holder: it is
 -- interrupted if nobody holds it any more.
 CREATE OR REPLACE FUNCTION cs_push_v1(

@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, Result};
 use crate::log::Clock;
+use crate::log::options::not_later;
+use crate::model::Timestamp;
 
 /// What every write passes.
 pub(super) struct Gate {
@@ -19,6 +21,11 @@ impl Gate {
 
     pub(super) fn now(&self) -> i64 {
         (self.clock)().as_micros()
+    }
+
+    /// A time that was given, unless it is still to come; else now.
+    pub(super) fn past(&self, time: Option<Timestamp>) -> i64 {
+        not_later(time, self.now())
     }
 
     pub(super) const fn is_read_only(&self) -> bool {

@@ -8,19 +8,21 @@ use super::database::Database;
 use super::rows::{self, conversation_columns};
 use super::statement::Statement;
 use crate::error::{Error, Result};
-use crate::log::list::{Listed, Pager};
-use crate::log::{ListPage, ListQuery, Problem, Size, TableSize};
+use crate::log::list::{Listed, MOST_SCANNED, Pager, Place};
+use crate::log::{ListPage, ListQuery, ListSort, Problem, Size, TableSize};
 use crate::model::ConversationId;
 
-/// Conversations that are read at once, at least, where a title is looked for.
+/// Conversations that are read at once, at least, where some are left out of the page.
 const ROWS: usize = 200;
 /// Conversations that are read at once, at most.
 const MOST_ROWS: usize = 10_000;
 const MICROS_A_MINUTE: i64 = 60_000_000;
 /// Before all conversations of a list: no time is as late.
 const TOP: (i64, [u8; 16]) = (i64::MAX, [u8::MAX; 16]);
+/// Before all conversations of a list that begins with the oldest.
+const BOTTOM: (i64, [u8; 16]) = (i64::MIN, [0; 16]);
 
-/// Reads the owner's list, the newest first. One statement sees one moment. A page that needs several has them in one
+/// Reads the owner's list. One statement sees one moment. A page that needs several has them in one
 /// transaction: otherwise a conversation that moves between two of them would be missed.
 pub(super) fn page(database: &Database, query: &ListQuery) -> Result<ListPage> {
     let mut scan = Scan::new(query)?;
@@ -86,35 +88,57 @@ struct Scan<'a> {
     after: (i64, [u8; 16]),
     /// How many of those that were read belong to the page.
     found: usize,
+    scanned: usize,
 }
 
 impl<'a> Scan<'a> {
     fn new(query: &'a ListQuery) -> Result<Self> {
-        let after = query.after.map_or(TOP, |cursor| (cursor.0.micros, *cursor.0.conversation.as_bytes()));
-        Ok(Self { query, pager: Pager::new(query)?, after, found: 0 })
+        let top = if query.sort == ListSort::Oldest { BOTTOM } else { TOP };
+        let after = query.begins().map_or(top, |place| (place.micros, *place.conversation.as_bytes()));
+        Ok(Self { query, pager: Pager::new(query)?, after, found: 0, scanned: 0 })
     }
 
     /// How many are read at once: as many as the page needs, and one more.
     fn rows(&self) -> usize {
-        let least = if self.query.title.is_some() { ROWS } else { 1 };
-        self.query.limit.saturating_add(1).clamp(least, MOST_ROWS)
+        let least = if self.query.filters() { ROWS.max(self.scanned) } else { 1 };
+        self.query.limit.saturating_add(1).clamp(least.min(MOST_ROWS), MOST_ROWS)
     }
 
     /// The next conversations. Their index has minutes: those of one minute are sorted when they are read.
     fn statement(&self) -> Statement {
-        const SQL: &str = concat!(
+        const NEWEST: &str = concat!(
             "SELECT ",
             conversation_columns!(),
             " FROM cs_conversation t WHERE t.owner = $1 AND NOT t.deleted AND t.minute <= $2 \
              AND (t.last_activity, t.conv_id) < ($3, $4) AND t.tags @> $5 \
              ORDER BY t.minute DESC, t.last_activity DESC, t.conv_id DESC LIMIT $6"
         );
+        const OLDEST: &str = concat!(
+            "SELECT ",
+            conversation_columns!(),
+            " FROM cs_conversation t WHERE t.owner = $1 AND NOT t.deleted AND t.minute >= $2 \
+             AND (t.last_activity, t.conv_id) > ($3, $4) AND t.tags @> $5 \
+             ORDER BY t.minute, t.last_activity, t.conv_id LIMIT $6"
+        );
+        const CREATED: &str = concat!(
+            "SELECT ",
+            conversation_columns!(),
+            " FROM cs_conversation t WHERE t.owner = $1 AND NOT t.deleted AND t.minute >= $2 \
+             AND (t.created, t.conv_id) < ($3, $4) AND t.tags @> $5 \
+             ORDER BY t.created DESC, t.conv_id DESC LIMIT $6"
+        );
         let (micros, id) = &self.after;
+        let minute = micros.max(&0) / MICROS_A_MINUTE;
+        let (sql, minute) = match self.query.sort {
+            ListSort::Newest => (NEWEST, minute),
+            ListSort::Oldest => (OLDEST, minute),
+            ListSort::Created => (CREATED, 0),
+        };
         // An owner may have one conversation or most, a tag may be of all or of one.
-        Statement::repeatable(SQL)
+        Statement::repeatable(sql)
             .planned_anew()
             .with(self.query.owner.as_bytes())
-            .with((*micros).max(0) / MICROS_A_MINUTE)
+            .with(minute)
             .with(*micros)
             .with(id)
             .with(rows::tags(&self.query.tags))
@@ -123,9 +147,16 @@ impl<'a> Scan<'a> {
 
     /// Takes what a statement gave. Whether the page has all that it needs.
     fn take(&mut self, rows: &[Row]) -> Result<bool> {
+        let wanted = self.rows();
+        let column = if self.query.sort == ListSort::Created { "created" } else { "last_activity" };
         for row in rows {
             let id = rows::id(row, "conv_id")?;
-            self.after = (rows::get(row, "last_activity")?, *id.as_bytes());
+            let place = Place { micros: rows::get(row, column)?, conversation: id };
+            if self.query.ends().is_some_and(|ends| !self.query.follows(ends, place)) {
+                return Ok(true);
+            }
+            self.after = (place.micros, *id.as_bytes());
+            self.scanned += 1;
             match rows::conversation(row) {
                 Ok(stored) => {
                     self.found += usize::from(self.pager.add(Listed { id, head: Arc::new(stored.head) }));
@@ -137,6 +168,15 @@ impl<'a> Scan<'a> {
                 Err(error) => return Err(error),
             }
         }
-        Ok(rows.len() < self.rows())
+        if rows.len() < wanted {
+            return Ok(true);
+        }
+        let is_bounded = self.query.filters() && self.query.sort != ListSort::Created;
+        if is_bounded && self.scanned >= MOST_SCANNED {
+            let (micros, id) = self.after;
+            self.pager.stop(Place { micros, conversation: ConversationId::from_bytes(id) });
+            return Ok(true);
+        }
+        Ok(false)
     }
 }

@@ -12,14 +12,18 @@ use crate::error::Result;
 use crate::history::Cursor;
 use crate::log::segments::Segmented;
 use crate::log::{
-    AppendOptions, BackupSummary, Control, Controlled, Health, ListPage, ListQuery, Log, NewConversation, OpenMessage,
-    Order, Receipt, Redaction, Size, Verification, View, Visit, Wait, decision, reading,
+    AppendOptions, BackupSummary, Changes, Control, Controlled, ForkAt, Health, ListPage, ListQuery, Log,
+    NewConversation, OpenMessage, Order, Receipt, Redaction, Size, Verification, View, Visit, Wait, decision, reading,
 };
 use crate::model::{ConversationId, Message, Metadata, Name, Role};
 
 impl Log for Postgres {
-    fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
-        self.append_messages(name, messages, options)
+    fn append(&self, name: &Name, messages: &[Message], changes: &Changes, options: &AppendOptions) -> Result<Receipt> {
+        if changes.is_empty() {
+            self.append_messages(name, messages, options)
+        } else {
+            self.append_changing(name, messages, changes, options)
+        }
     }
 
     fn begin(
@@ -53,8 +57,8 @@ impl Log for Postgres {
         }
     }
 
-    fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()> {
-        self.make_fork(parent, at_seq, child, None)
+    fn fork(&self, parent: &Name, at: ForkAt, child: &Name) -> Result<()> {
+        self.make_fork(parent, at, child, None)
     }
 
     fn delete(&self, name: &Name, at: Option<Cursor>) -> Result<()> {

@@ -44,6 +44,10 @@ pub use dialect::{
 };
 pub use explain::{Explanation, explain};
 pub use names::UnknownTarget;
+#[cfg(feature = "server")]
+pub(crate) use openai_responses::check::item::takes_id;
+#[cfg(feature = "server")]
+pub(crate) use openai_responses::render::{Source, items as responses_items};
 pub use prompt::option_table::{OptionValues, OptionWord, PROMPT_OPTIONS, PromptOption};
 pub use prompt::options::{FinishedTools, Images, NoContent, PromptOptions, Thinking};
 pub use prompt::render::{Prompt, render};

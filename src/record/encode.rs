@@ -99,6 +99,11 @@ impl Body {
         Ok(body)
     }
 
+    /// New data of the conversation itself, after the entries that there are.
+    pub(crate) fn change(&mut self, meta: &v1::Meta<'_>) -> Result<()> {
+        self.entry(v1::META, meta)
+    }
+
     /// A rewind.
     pub(crate) fn rewind(rewind: v1::Rewind) -> Result<Self> {
         let mut body = Self::new();

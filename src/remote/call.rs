@@ -4,8 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::failure::Failure;
 use crate::error::{Error, Result};
-use crate::log::{AppendOptions, Durability, ExpectedHead, ListPage, ListQuery, Receipt};
-use crate::model::{ConversationId, Name};
+use crate::log::{AppendOptions, Changes, Durability, ExpectedHead, ListPage, ListQuery, ListSort, Receipt};
+#[cfg(feature = "server")]
+use crate::model::Json;
+use crate::model::{ConversationId, Name, Timestamp};
 
 /// The name of a conversation: its key, or its id.
 #[derive(Debug, Serialize, Deserialize)]
@@ -57,6 +59,8 @@ pub(crate) struct Append {
     expected: Expected,
     key: Option<String>,
     buffered: bool,
+    #[serde(default)]
+    time: Option<Timestamp>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -79,7 +83,7 @@ impl Append {
             ExpectedHead::AtCursor(at) => Expected::Cursor(at.to_string()),
         };
         let buffered = options.durability == Durability::Buffered;
-        Self { name: name.into(), expected, key: options.idempotency_key.clone(), buffered }
+        Self { name: name.into(), expected, key: options.idempotency_key.clone(), buffered, time: options.time }
     }
 
     #[cfg(feature = "server")]
@@ -91,8 +95,40 @@ impl Append {
             Expected::Cursor(at) => ExpectedHead::AtCursor(at.parse()?),
         };
         let durability = if self.buffered { Durability::Buffered } else { Durability::Durable };
-        Ok(AppendOptions { expected, idempotency_key: self.key.clone(), durability })
+        Ok(AppendOptions { expected, idempotency_key: self.key.clone(), durability, time: self.time })
     }
+}
+
+/// An append that changes the conversation as a whole. Its messages follow, if it has some.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct AppendChanging {
+    pub(crate) append: Append,
+    title: Option<String>,
+    add_tags: Vec<String>,
+    remove_tags: Vec<String>,
+    metadata: Option<String>,
+}
+
+impl AppendChanging {
+    #[cfg(feature = "client")]
+    pub(crate) fn new(append: Append, changes: &Changes) -> Self {
+        let Changes { title, add_tags, remove_tags, metadata } = changes.clone();
+        Self { append, title, add_tags, remove_tags, metadata: metadata.map(|metadata| metadata.as_str().to_owned()) }
+    }
+
+    #[cfg(feature = "server")]
+    pub(crate) fn changes(&self) -> Result<Changes> {
+        let Self { append: _, title, add_tags, remove_tags, metadata } = self;
+        let (title, add_tags, remove_tags) = (title.clone(), add_tags.clone(), remove_tags.clone());
+        let metadata = metadata.as_deref().map(metadata_of).transpose()?;
+        Ok(Changes { title, add_tags, remove_tags, metadata })
+    }
+}
+
+/// Metadata as it was sent.
+#[cfg(feature = "server")]
+pub(crate) fn metadata_of(text: &str) -> Result<Json> {
+    Json::new(text).map_err(|error| Error::InvalidInput(format!("the metadata cannot be read: {error}")))
 }
 
 /// A message was begun: what names its writer, if it was not begun before.
@@ -130,6 +166,8 @@ pub(crate) struct Create {
     pub(crate) title: Option<String>,
     pub(crate) tags: Vec<String>,
     pub(crate) metadata: Option<String>,
+    #[serde(default)]
+    pub(crate) time: Option<Timestamp>,
 }
 
 /// A control entry.
@@ -164,6 +202,8 @@ pub(crate) struct Fork {
     pub(crate) parent: Named,
     pub(crate) at_seq: Option<u64>,
     pub(crate) child: Named,
+    #[serde(default)]
+    pub(crate) time: Option<Timestamp>,
 }
 
 /// A deletion, at a cursor.
@@ -241,7 +281,7 @@ pub(crate) struct Since {
 
 /// The answer.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Changes {
+pub(crate) struct SinceThen {
     pub(crate) is_there: bool,
     pub(crate) is_redacted: bool,
 }
@@ -261,12 +301,22 @@ pub(crate) struct List {
     after: Option<String>,
     title: Option<String>,
     tags: Vec<String>,
+    #[serde(default)]
+    key_prefix: Option<String>,
+    #[serde(default)]
+    since: Option<Timestamp>,
+    #[serde(default)]
+    until: Option<Timestamp>,
+    #[serde(default)]
+    sort: ListSort,
 }
 
 impl From<&ListQuery> for List {
+    /// Metadata are looked at by the store, and by no log.
     fn from(query: &ListQuery) -> Self {
-        let ListQuery { owner, limit, after, title, tags } = query.clone();
-        Self { owner, limit, after: after.map(|after| after.to_string()), title, tags }
+        let ListQuery { owner, limit, after, title, tags, key_prefix, metadata: _, since, until, sort } = query.clone();
+        let after = after.map(|after| after.to_string());
+        Self { owner, limit, after, title, tags, key_prefix, since, until, sort }
     }
 }
 
@@ -274,8 +324,9 @@ impl TryFrom<List> for ListQuery {
     type Error = Error;
 
     fn try_from(list: List) -> Result<Self> {
-        let List { owner, limit, after, title, tags } = list;
-        Ok(Self { owner, limit, after: after.map(|after| after.parse()).transpose()?, title, tags })
+        let List { owner, limit, after, title, tags, key_prefix, since, until, sort } = list;
+        let after = after.map(|after| after.parse()).transpose()?;
+        Ok(Self { owner, limit, after, title, tags, key_prefix, metadata: Vec::new(), since, until, sort })
     }
 }
 

@@ -119,6 +119,10 @@ pub(crate) struct Caller {
     pub(crate) digest: Option<String>,
     /// The session, at the pages.
     pub(crate) session: Option<SessionId>,
+    /// Whether items come as a provider accepts them, unless the request says otherwise.
+    pub(crate) repaired: bool,
+    /// Whether the request named the owner, and not the key.
+    pub(crate) on_behalf: bool,
 }
 
 /// A request, without its body.

@@ -11,14 +11,39 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Method};
 
 use super::app::{App, Caller};
-use super::keys::{Key, Keys, Scope, SessionId, digest};
+use super::keys::{Key, Keys, Scope, SessionId, check_owner, digest};
 use super::refusal::Refusal;
 
 /// The cookie of a session. Over TLS its name has a prefix with which browsers take it only from a secure origin.
 pub(crate) const COOKIES: [&str; 2] = ["__Secure-convo_session", "convo_session"];
 
-/// The caller: the owner comes from the key alone.
+/// The header that names the owner for whom a key with the scope `impersonate` acts.
+pub(crate) const OWNER: &str = "x-convo-owner";
+
+/// The caller: the owner comes from the key, or from a key that may name one.
 pub(crate) fn caller(app: &App, headers: &HeaderMap) -> Result<Caller, Refusal> {
+    on_behalf(by_key(app, headers)?, headers)
+}
+
+/// The caller, for the owner that the request names.
+pub(crate) fn on_behalf(mut caller: Caller, headers: &HeaderMap) -> Result<Caller, Refusal> {
+    let mut named = headers.get_all(OWNER).into_iter();
+    let Some(name) = named.next() else { return Ok(caller) };
+    if !caller.scopes.contains(&Scope::Impersonate) {
+        return Err(Refusal::missing_scope(Scope::Impersonate));
+    }
+    let refused = |problem: &str| Refusal::value(OWNER, problem);
+    if named.next().is_some() {
+        return Err(refused("it is given more than once"));
+    }
+    let owner = std::str::from_utf8(name.as_bytes()).map_err(|_| refused("it is not UTF-8"))?;
+    check_owner(owner).map_err(|error| refused(&error.to_string()))?;
+    caller.on_behalf = true;
+    owner.clone_into(&mut caller.owner);
+    Ok(caller)
+}
+
+fn by_key(app: &App, headers: &HeaderMap) -> Result<Caller, Refusal> {
     let Some(keys) = &app.keys else { return Ok(nobody(Scope::ALL.to_vec())) };
     let Some(value) = headers.get("authorization") else {
         let message = "You didn't provide a key: send it as the header `Authorization: Bearer KEY`.";
@@ -63,11 +88,13 @@ pub(crate) fn is_still(app: &App, caller: &Caller) -> bool {
 
 /// A caller who needs no key.
 pub(crate) fn nobody(scopes: Vec<Scope>) -> Caller {
-    Caller { key: "none".to_owned(), owner: String::new(), scopes, digest: None, session: None }
+    let (key, owner) = ("none".to_owned(), String::new());
+    Caller { key, owner, scopes, digest: None, session: None, repaired: false, on_behalf: false }
 }
 
 fn of(key: &Key, digest: Option<String>, session: Option<SessionId>) -> Caller {
-    Caller { key: key.id.clone(), owner: key.owner.clone(), scopes: key.scopes.clone(), digest, session }
+    let Key { id, owner, scopes, repaired, .. } = key.clone();
+    Caller { key: id, owner, scopes, digest, session, repaired, on_behalf: false }
 }
 
 /// What the cookies of sessions hold. A server that speaks TLS sets only the one with the prefix: the other may come from anybody

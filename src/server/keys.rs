@@ -36,11 +36,13 @@ pub enum Scope {
     Delete,
     /// To check and back up the whole store, and to read its metrics.
     Admin,
+    /// To act for any owner, whom each request names.
+    Impersonate,
 }
 
 impl Scope {
     /// All scopes.
-    pub const ALL: [Self; 4] = [Self::Read, Self::Append, Self::Delete, Self::Admin];
+    pub const ALL: [Self; 5] = [Self::Read, Self::Append, Self::Delete, Self::Admin, Self::Impersonate];
 
     /// The scope's name.
     #[must_use]
@@ -50,6 +52,7 @@ impl Scope {
             Self::Append => "append",
             Self::Delete => "delete",
             Self::Admin => "admin",
+            Self::Impersonate => "impersonate",
         }
     }
 
@@ -78,6 +81,41 @@ pub struct Key {
     /// When it expires, RFC 3339; absent: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
+    /// Whether items come as a provider accepts them, unless a request says otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repaired: bool,
+}
+
+/// What a key has beside its owner and its scopes.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct KeyOptions {
+    /// When it expires; absent: never.
+    pub expires_at: Option<Timestamp>,
+    /// Whether items of the Conversations API come as a provider accepts them, unless a request says otherwise.
+    pub repaired: bool,
+}
+
+impl KeyOptions {
+    /// A key that does not expire, and gets items as they are stored.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets when it expires.
+    #[must_use]
+    pub const fn with_expires_at(mut self, at: Timestamp) -> Self {
+        self.expires_at = Some(at);
+        self
+    }
+
+    /// Sets whether items come as a provider accepts them.
+    #[must_use]
+    pub const fn with_repaired(mut self, repaired: bool) -> Self {
+        self.repaired = repaired;
+        self
+    }
 }
 
 impl Key {
@@ -115,17 +153,8 @@ impl KeyFile {
     ///
     /// # Errors
     /// `InvalidInput` if the file is not a file of keys, or the owner is blank; `LimitExceeded`; `Io`.
-    pub fn create(&self, owner: &str, scopes: &[Scope], expires_at: Option<Timestamp>) -> Result<(Key, String)> {
-        if owner.trim().is_empty() {
-            return Err(Error::InvalidInput("a key needs an owner".to_owned()));
-        }
-        if owner.starts_with(RESERVED) {
-            return Err(Error::InvalidInput(format!("owners that begin with {RESERVED:?} are the server's own")));
-        }
-        if owner.len() > Limits::NAME_BYTES {
-            let (actual, limit) = (format!("{} bytes", owner.len()), format!("{} bytes", Limits::NAME_BYTES));
-            return Err(Error::LimitExceeded { what: "an owner", actual, limit });
-        }
+    pub fn create(&self, owner: &str, scopes: &[Scope], options: &KeyOptions) -> Result<(Key, String)> {
+        check_owner(owner)?;
         if scopes.is_empty() {
             return Err(Error::InvalidInput("a key needs a scope".to_owned()));
         }
@@ -140,7 +169,8 @@ impl KeyFile {
             scopes,
             sha256: digest(&secret),
             created_at: Timestamp::now().to_string(),
-            expires_at: expires_at.map(|at| at.to_string()),
+            expires_at: options.expires_at.map(|at| at.to_string()),
+            repaired: options.repaired,
         };
         let _alone = self.alone()?;
         let mut listed = self.read(true)?;
@@ -210,6 +240,21 @@ impl KeyFile {
         let directory = self.path.parent().filter(|directory| !directory.as_os_str().is_empty());
         File::open(directory.unwrap_or(Path::new("."))).and_then(|directory| directory.sync_all()).map_err(cannot)
     }
+}
+
+/// Fails on an owner that no key, and no request, may have.
+pub(crate) fn check_owner(owner: &str) -> Result<()> {
+    if owner.trim().is_empty() {
+        return Err(Error::InvalidInput("a key needs an owner".to_owned()));
+    }
+    if owner.starts_with(RESERVED) {
+        return Err(Error::InvalidInput(format!("owners that begin with {RESERVED:?} are the server's own")));
+    }
+    if owner.len() > Limits::NAME_BYTES {
+        let (actual, limit) = (format!("{} bytes", owner.len()), format!("{} bytes", Limits::NAME_BYTES));
+        return Err(Error::LimitExceeded { what: "an owner", actual, limit });
+    }
+    Ok(())
 }
 
 /// A new file that only its user can read.
@@ -386,8 +431,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("keys.json");
         let file = KeyFile::new(&path);
-        let (ada, secret) = file.create("ada", &[Scope::Read, Scope::Append], None).unwrap();
-        let (_, ended) = file.create("ada", &Scope::ALL, Some(Timestamp::from_micros(0))).unwrap();
+        let (ada, secret) = file.create("ada", &[Scope::Read, Scope::Append], &KeyOptions::new()).unwrap();
+        let (_, ended) =
+            file.create("ada", &Scope::ALL, &KeyOptions::new().with_expires_at(Timestamp::from_micros(0))).unwrap();
         let text = fs::read_to_string(&path).unwrap();
         assert!(!text.contains(&secret) && secret.len() > 40, "the file holds hashes");
         let keys = Keys::open(&path).unwrap();
@@ -399,15 +445,15 @@ mod tests {
         assert!(find(&secret).is_some() && keys.reload().unwrap() && find(&secret).is_none());
         assert!(matches!(file.revoke(&ada.id), Err(Error::NotFound { .. })));
         // A broken file revokes nothing.
-        let (_, secret) = file.create("grace", &[Scope::Read], None).unwrap();
+        let (_, secret) = file.create("grace", &[Scope::Read], &KeyOptions::new()).unwrap();
         keys.reload().unwrap();
         fs::write(&path, "{").unwrap();
         assert!(keys.reload().is_err() && find(&secret).is_some());
         #[cfg(unix)]
         {
-            file.create("x", &[Scope::Read], None).unwrap_err();
+            file.create("x", &[Scope::Read], &KeyOptions::new()).unwrap_err();
             fs::remove_file(&path).unwrap();
-            file.create("x", &[Scope::Read], None).unwrap();
+            file.create("x", &[Scope::Read], &KeyOptions::new()).unwrap();
             let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&path).unwrap().permissions());
             assert_eq!(mode & 0o777, 0o600);
         }

@@ -79,7 +79,7 @@ pub use config::{
     Auth, Bounds, Config, Log, LogFormat, Mcp, Model, OnDisconnect, OpenAi, Pages, Policy, Record, Repair, Serving,
     Upstream, WithoutSession,
 };
-pub use keys::{Key, KeyFile, Scope};
+pub use keys::{Key, KeyFile, KeyOptions, Scope};
 pub use lines::LogLines;
 pub use proxy::erasing;
 pub use upstream::{KNOWN_UPSTREAMS, KnownUpstream};

@@ -178,13 +178,21 @@ fn parameter(parameter: &Parameter) -> Value {
         Place::Query => "query",
         Place::Header => "header",
     };
-    json!({
+    let mut described = json!({
         "name": parameter.name,
         "in": place,
         "required": parameter.is_required,
         "description": parameter.about,
         "schema": parameter.schema,
-    })
+    });
+    if parameter.schema.get("type").is_some_and(|kind| kind == "object")
+        && let Value::Object(described) = &mut described
+    {
+        // As `NAME[FIELD]=VALUE`.
+        described.insert("style".to_owned(), json!("deepObject"));
+        described.insert("explode".to_owned(), json!(true));
+    }
+    described
 }
 
 #[cfg(test)]

@@ -21,6 +21,12 @@ impl Query {
         self.0.iter().filter(|(known, _)| known == name).map(|(_, value)| value.as_str()).collect()
     }
 
+    /// The fields of an object that is given as `NAME[FIELD]=VALUE`.
+    pub(crate) fn fields(&self, name: &str) -> Vec<(String, String)> {
+        let field = |(known, value): &(String, String)| Some((field_of(known, name)?.to_owned(), value.clone()));
+        self.0.iter().filter_map(field).collect()
+    }
+
     /// Without the fields of a form that were left blank.
     pub(crate) fn filled(&self) -> Self {
         Self(self.0.iter().filter(|(_, value)| !value.trim().is_empty()).cloned().collect())
@@ -76,9 +82,12 @@ impl Query {
         Err(Refusal::invalid(name, code, message))
     }
 
-    /// Fails on a name that is not among these: a misspelt parameter must not be ignored.
+    /// Fails on a name that is not among these: a misspelt parameter must not be ignored. `NAME[]` is each field of an object.
     pub(crate) fn check(&self, known: &[&str]) -> Result<(), Refusal> {
-        match self.0.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+        let is_known = |name: &str, known: &str| {
+            known == name || known.strip_suffix("[]").is_some_and(|object| field_of(name, object).is_some())
+        };
+        match self.0.iter().find(|(name, _)| !known.iter().any(|known| is_known(name, known))) {
             None => Ok(()),
             Some((name, _)) => {
                 let message = format!("Unknown parameter: '{name}'. Known are: {}.", known.join(", "));
@@ -86,4 +95,9 @@ impl Query {
             }
         }
     }
+}
+
+/// The field that a parameter `NAME[FIELD]` is.
+fn field_of<'a>(parameter: &'a str, object: &str) -> Option<&'a str> {
+    parameter.strip_prefix(object)?.strip_prefix('[')?.strip_suffix(']')
 }

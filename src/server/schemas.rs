@@ -55,6 +55,24 @@ schemas! {
     NewMessages, "NewMessages": { "oneOf": [
         message(),
         { "type": "array", "items": message(), "minItems": 1 },
+        {
+            "type": "object",
+            "properties": {
+                "messages": { "type": "array", "items": message() },
+                "title": { "type": "string" },
+                "tags": {
+                    "type": "object",
+                    "properties": {
+                        "add": { "type": "array", "items": { "type": "string", "pattern": "\\S" } },
+                        "remove": { "type": "array", "items": { "type": "string" } },
+                    },
+                    "additionalProperties": false,
+                },
+                "metadata": { "type": "object" },
+            },
+            "required": ["messages"],
+            "additionalProperties": false,
+        },
     ] };
     Entry, "Entry": {
         "type": "object",

@@ -131,15 +131,18 @@ fn socket(gate: &Gate, mut request: Request) -> Outcome {
         return Err(Refusal::missing_scope(Scope::Append));
     }
     let upgrade = hyper::upgrade::on(&mut request);
+    let asked_by = AskedBy::of(caller.clone());
     let call = Call::new(app, caller, Vec::new(), Query::new(""), std::mem::take(request.headers_mut()));
-    responses::socket::open(call, upgrade).inspect_err(|_| refused("websocket"))
+    let mut reply = responses::socket::open(call, upgrade).inspect_err(|_| refused("websocket"))?;
+    reply.extensions_mut().insert(asked_by);
+    Ok(reply)
 }
 
 /// Passes a request on to an upstream.
 async fn pass(gate: &Gate, request: Request) -> Reply {
-    let (mut reply, key) = proxy::pass(&gate.app, &gate.rates, request).await;
-    if let Some(key) = key {
-        reply.extensions_mut().insert(AskedBy(key));
+    let (mut reply, caller) = proxy::pass(&gate.app, &gate.rates, request).await;
+    if let Some(caller) = caller {
+        reply.extensions_mut().insert(AskedBy::of(caller));
     }
     reply
 }
@@ -196,12 +199,20 @@ const NOT_EMBEDDED: [(&str, &str); 2] =
 /// The methods that metrics distinguish.
 const COUNTED: [Method; 6] = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::DELETE, Method::OPTIONS];
 const REQUEST_ID: &str = "x-request-id";
+/// The name of the lines about requests on behalf of an owner.
+const AUDIT: &str = "conversation_store::audit";
 /// The longest request id of a client that is adopted.
 const ID_BYTES: usize = 128;
 
-/// The caller's key, for the log.
+/// The caller's key, for the log; and the owner, if the request named one.
 #[derive(Clone, Debug)]
-struct AskedBy(String);
+struct AskedBy(String, Option<String>);
+
+impl AskedBy {
+    fn of(caller: Caller) -> Self {
+        Self(caller.key, caller.on_behalf.then_some(caller.owner))
+    }
+}
 
 /// Gives a request its id, and logs it once it is answered. Neither content nor paths are logged, because paths contain
 /// ids.
@@ -219,7 +230,11 @@ async fn log(app: &Arc<App>, request: Request, next: Next) -> Response {
     // A client may invent methods: each would be a row for ever.
     let counted = if COUNTED.contains(&method) { method.as_str() } else { "OTHER" };
     app.metrics.answered.get_or_create(&Answered { route: format!("{counted} {route}"), status }).inc();
-    let key = reply.extensions_mut().remove::<AskedBy>().map_or_else(|| "none".to_owned(), |AskedBy(key)| key);
+    let AskedBy(key, owner) = reply.extensions_mut().remove().unwrap_or_else(|| AskedBy("none".to_owned(), None));
+    if let Some(owner) = owner {
+        // Who acted for whom: of all lines this one alone names an owner.
+        tracing::info!(target: AUDIT, request_id = id, key, owner, method = %method, route, status, "on behalf");
+    }
     let bytes = reply.body().size_hint().exact();
     let milliseconds = (seconds * 1e6).round() / 1e3;
     tracing::info!(request_id = id, key, method = %method, route, status, bytes, milliseconds, traceparent = trace, "request");
@@ -259,7 +274,7 @@ async fn dispatch(gate: &Arc<Gate>, face: Face, route: &'static Route, request: 
     if asked.is_some() {
         pages::protect(&mut reply);
     }
-    reply.extensions_mut().insert(AskedBy(caller.key));
+    reply.extensions_mut().insert(AskedBy::of(caller));
     reply
 }
 

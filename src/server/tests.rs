@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::config::Config;
-use super::keys::{KeyFile, Scope};
+use super::keys::{KeyFile, KeyOptions, Scope};
 use super::route::{Place, Route};
 use super::{ROUTES, Server, remote};
 use crate::log::{AppendOptions, NewConversation};
@@ -75,13 +75,13 @@ fn secret(store: &Store, name: &Name) {
 }
 
 /// One answer: its status, and its body, but for that of a stream of events.
-fn ask(address: SocketAddr, key: &str, asked: &Asked) -> (u16, String) {
+fn ask(address: SocketAddr, key: &str, behalf: &str, asked: &Asked) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let Asked { verb, target, headers, body } = asked;
     let length = body.len();
     let head = format!("{verb} {target} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n");
-    stream.write_all(format!("{head}{headers}authorization: Bearer {key}\r\n\r\n").as_bytes()).unwrap();
+    stream.write_all(format!("{head}{headers}{behalf}authorization: Bearer {key}\r\n\r\n").as_bytes()).unwrap();
     stream.write_all(body).unwrap();
     let (mut answer, mut piece) = (Vec::new(), [0; 16 * 1024]);
     loop {
@@ -174,6 +174,12 @@ fn framed(route: &Route, form: &[String; 2], incarnation: u64, cursor: &str, dic
     let (head, bytes) = match route.path.trim_start_matches("/api/v1/log/") {
         "hello" => (json!({ "protocol": 1 }), Vec::new()),
         "append" => (append, one),
+        "append_changing" => {
+            let changing = json!({
+                "append": append, "title": "x", "add_tags": ["x"], "remove_tags": [SECRETS[2]], "metadata": "{}",
+            });
+            (changing, if dice.once_in(2) { one } else { Vec::new() })
+        }
         "begin" => (append, begun),
         "push" => (json!({ "writer": "00", "number": 1, "chunk_index": 0 }), one),
         "finish" => (json!({ "writer": "00" }), begun),
@@ -229,13 +235,23 @@ fn what_is_anothers_is_as_what_does_not_exist() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("keys.json");
     let file = KeyFile::new(&path);
+    let of_grace = [Scope::Read, Scope::Append, Scope::Delete, Scope::Admin];
     let sets: Vec<Vec<Scope>> = (1..16_u32)
         .map(|set| {
-            Scope::ALL.into_iter().enumerate().filter(|(at, _)| set >> at & 1 == 1).map(|(_, scope)| scope).collect()
+            of_grace.into_iter().enumerate().filter(|(at, _)| set >> at & 1 == 1).map(|(_, scope)| scope).collect()
         })
         .collect();
-    let keys: Vec<(Vec<Scope>, String)> =
-        sets.into_iter().map(|scopes| (scopes.clone(), file.create("grace", &scopes, None).unwrap().1)).collect();
+    // Grace's own keys, and those of somebody who may act for every owner, and acts for her.
+    let mut keys: Vec<(Vec<Scope>, String, &str)> = Vec::new();
+    for scopes in sets {
+        let secret = file.create("grace", &scopes, &KeyOptions::new()).unwrap().1;
+        keys.push((scopes.clone(), secret, ""));
+        if !scopes.contains(&Scope::Admin) {
+            let scopes = [&*scopes, &[Scope::Impersonate]].concat();
+            let secret = file.create("backend", &scopes, &KeyOptions::new()).unwrap().1;
+            keys.push((scopes, secret, "x-convo-owner: grace\r\n"));
+        }
+    }
     let store = Store::open("memory:").unwrap();
     let (key, old) = (Name::from("secret-key").with_owner("ada"), Name::from(old_id(1)).with_owner("ada"));
     secret(&store, &key);
@@ -269,7 +285,7 @@ fn what_is_anothers_is_as_what_does_not_exist() {
     for round in 0..rounds {
         for route in ROUTES.iter().copied().flatten().chain(remote::ROUTES) {
             let is_log = route.path.starts_with("/api/v1/log/");
-            for (scopes, key) in &keys {
+            for (scopes, key, behalf) in &keys {
                 // The log shows an admin all owners; so do the calls for admins alone.
                 if scopes.contains(&Scope::Admin) && (is_log || route.scope == Scope::Admin) {
                     continue;
@@ -285,7 +301,7 @@ fn what_is_anothers_is_as_what_does_not_exist() {
                             documented(route, form, item, &cursor.to_string(), &mut dice)
                         }
                     });
-                    let [foreign, absent] = [&one, &two].map(|asked| ask(address, key, asked));
+                    let [foreign, absent] = [&one, &two].map(|asked| ask(address, key, behalf, asked));
                     let place = format!("{:?} {} by {scopes:?}, {number}, seed {seed}", route.verb, route.path);
                     assert!(foreign.0 < 500, "{place}: {foreign:?}");
                     let shaped = |answer, form, item: &str| {

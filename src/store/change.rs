@@ -3,7 +3,7 @@
 use super::Store;
 use crate::error::Result;
 use crate::history::Cursor;
-use crate::log::{Control, Receipt, Redaction};
+use crate::log::{Control, ForkAt, Receipt, Redaction};
 use crate::model::{ConversationId, Json, Name, StartedBy};
 
 impl Store {
@@ -148,8 +148,13 @@ impl Store {
     /// # Errors
     /// As [`Store::fork`]; `NameTaken` if there is a conversation of that name; `SharedByForks`.
     pub fn fork_to(&self, name: impl Into<Name>, at_seq: Option<u64>, child: impl Into<Name>) -> Result<()> {
+        self.fork_when(name, ForkAt { seq: at_seq, time: None }, child)
+    }
+
+    /// As [`Store::fork_to`], of what happened before now.
+    pub(crate) fn fork_when(&self, name: impl Into<Name>, at: ForkAt, child: impl Into<Name>) -> Result<()> {
         let child = child.into();
-        self.ask(name, |log, name| log.fork(name, at_seq, &child).map_err(|error| error.named(&child)))
+        self.ask(name, |log, name| log.fork(name, at, &child).map_err(|error| error.named(&child)))
     }
 
     /// Erases a conversation. Durable. Its id may then be used again, from seq 1 on. The engine may keep the freed bytes

@@ -15,7 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::log::{AppendOptions, Log, NewConversation, OpenMessage, Receipt};
+use crate::log::{AppendOptions, Changes, Log, NewConversation, OpenMessage, Receipt};
 use crate::model::{Message, Metadata, Name, Role};
 
 #[cfg(feature = "server")]
@@ -124,7 +124,39 @@ impl Store {
     pub fn append_with(&self, name: impl Into<Name>, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
         self.ask(name, |log, name| {
             let span = tracing::debug_span!("append", conversation = %name.id(), messages = messages.len());
-            span.in_scope(|| log.append(name, messages, options))
+            span.in_scope(|| log.append(name, messages, &Changes::new(), options))
+        })
+    }
+
+    /// As [`Store::append_with`], and changes the conversation's title, tags and metadata with it: all of it, or nothing. There
+    /// may be no messages: then it is a change under an expectation, or an idempotency key. Always durable.
+    ///
+    /// ```
+    /// use conversation_store::model::{Json, Message};
+    /// use conversation_store::{AppendOptions, Changes, Error, ExpectedHead, Store};
+    ///
+    /// let store = Store::open("memory:")?;
+    /// let changes = Changes::new().with_metadata(Json::new("{\"step\":1}").unwrap()).with_tag("open");
+    /// let said = store.append_changing("chat", &[Message::user("hello")], &changes, &AppendOptions::new())?;
+    /// let at = AppendOptions::new().with_expected(ExpectedHead::At(said.last_seq));
+    /// store.append_changing("chat", &[], &Changes::new().with_metadata(Json::new("{\"step\":2}").unwrap()), &at)?;
+    /// assert!(matches!(store.append_changing("chat", &[], &changes, &at), Err(Error::StaleHead { .. })));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Store::append_with`]; `InvalidInput` for a blank tag, metadata that is no object, and if there is nothing to write;
+    /// `LimitExceeded`.
+    pub fn append_changing(
+        &self,
+        name: impl Into<Name>,
+        messages: &[Message],
+        changes: &Changes,
+        options: &AppendOptions,
+    ) -> Result<Receipt> {
+        self.ask(name, |log, name| {
+            let span = tracing::debug_span!("append", conversation = %name.id(), messages = messages.len());
+            span.in_scope(|| log.append(name, messages, changes, options))
         })
     }
 

@@ -7,11 +7,15 @@ use super::Store;
 use super::tail::Tail;
 use crate::error::{Error, Result};
 use crate::history::{Conversation, Cursor, Entry, StoredMessage};
+use crate::json::fields::Fields;
 use crate::log::reading::LAST_SEQ;
 #[cfg(feature = "server")]
 use crate::log::reading::PageSize;
-use crate::log::{Item, ListItem, ListPage, ListQuery, Log, Order, Unfinished, View, reading};
+use crate::log::{Item, ListCursor, ListItem, ListPage, ListQuery, Log, Order, Unfinished, View, reading};
 use crate::model::{Json, Name};
+
+/// Conversations whose metadata are looked at for one page.
+const METADATA_SCANNED: usize = 1_000;
 
 impl Store {
     /// The conversation as it is durable now: grouped by message index and reconciled. Records that cannot be read are in
@@ -372,14 +376,35 @@ impl Store {
         self.ask(name, reading::metadata)
     }
 
-    /// A page of the list of conversations, newest activity first. Cost: one read an item, and one for each rewind and
-    /// removal of it; see [`ListQuery`] for filters.
+    /// A page of the list of conversations, newest activity first unless the query says otherwise. Cost: one read an item, and
+    /// one for each rewind and removal of it; see [`ListQuery`] for filters. A page with filters may be short, and have a next.
     ///
     /// # Errors
     /// `Corrupt`; `Io`.
     pub fn list(&self, query: &ListQuery) -> Result<ListPage> {
-        let mut page = self.log.list(query)?;
+        let mut page = if query.metadata.is_empty() { self.log.list(query)? } else { self.list_by_metadata(query)? };
         page.items.iter_mut().try_for_each(|item| self.count(item))?;
+        Ok(page)
+    }
+
+    /// A page of what has the metadata, among as many conversations as one page of the log has.
+    fn list_by_metadata(&self, query: &ListQuery) -> Result<ListPage> {
+        let mut page = self.log.list(&query.clone().with_limit(METADATA_SCANNED.max(query.limit)))?;
+        let mut last = None;
+        for item in std::mem::take(&mut page.items) {
+            if page.items.len() == query.limit {
+                page.next = last.map(ListCursor);
+                break;
+            }
+            last = Some(query.place(&item));
+            let metadata = match self.metadata(item.id) {
+                Err(Error::NotFound { .. }) => continue,
+                read => read?,
+            };
+            if metadata.is_some_and(|metadata| has_fields(&metadata, &query.metadata)) {
+                page.items.push(item);
+            }
+        }
         Ok(page)
     }
 
@@ -477,4 +502,15 @@ fn readable<T>(read: Result<T>) -> Result<Option<T>> {
         Err(Error::Corrupt { .. } | Error::UnsupportedVersion { .. }) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Whether an object has these fields: texts, or other values as JSON.
+fn has_fields(object: &Json, wanted: &[(String, String)]) -> bool {
+    let Ok(fields) = Fields::read(object.as_str()) else { return false };
+    wanted.iter().all(|(name, value)| {
+        let raw = fields.last(name);
+        raw.is_some_and(|raw| {
+            raw.get() == value || serde_json::from_str::<String>(raw.get()).is_ok_and(|text| text == *value)
+        })
+    })
 }

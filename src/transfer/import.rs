@@ -52,6 +52,7 @@ pub struct ImportOptions {
 
 /// A conversation that was imported, or failed.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Imported {
     /// Its id in the export, if it has one.
@@ -90,6 +91,7 @@ pub enum Progress<'a> {
 
 /// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ImportSummary {
     /// Conversations that were imported.

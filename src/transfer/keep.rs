@@ -9,8 +9,8 @@ use super::foreign::{Branch, Foreign, Node, Skipped};
 use super::take;
 use crate::error::{Error, Result};
 use crate::history::{Cursor, EntryKind, StoredMessage};
-use crate::log::{AppendOptions, Durability, ExpectedHead, Limits, NewConversation};
-use crate::model::{Extra, Json, Message, Name};
+use crate::log::{AppendOptions, Changes, Durability, ExpectedHead, ForkAt, Limits, NewConversation};
+use crate::model::{Extra, Json, Message, Name, Timestamp};
 use crate::store::Store;
 
 /// The most forks of one conversation: each of them is a conversation of its own.
@@ -157,6 +157,8 @@ struct Walked {
     beginning: Cursor,
     /// The last seq after each node, shared nodes included; first that before any node.
     seqs: Vec<u64>,
+    /// When what is stored next was said, as far as the source knows.
+    time: Option<Timestamp>,
 }
 
 struct Keeper<'a> {
@@ -186,8 +188,8 @@ impl Keeper<'_> {
         let mut walked = match branch.from.and_then(|(from, after)| Some((self.kept.get(from)?, after))) {
             None => {
                 let name = self.name(&self.key);
-                let seq = self.begin(&name, foreign, metadata)?;
-                Walked { beginning: self.beginning(&name)?, name, key: self.key.clone(), seqs: vec![seq] }
+                let seq = self.begin(&name, foreign, metadata, first_time(&nodes))?;
+                Walked { beginning: self.beginning(&name)?, name, key: self.key.clone(), seqs: vec![seq], time: None }
             }
             Some((parent, after)) => {
                 let seqs: Vec<u64> = parent.seqs.iter().take(after + 1).copied().collect();
@@ -196,15 +198,18 @@ impl Keeper<'_> {
                     let first = nodes.iter().find(|node| !node.messages.is_empty()).map_or("", |node| node.id.as_str());
                     let key = key(&self.key, first);
                     let name = self.name(&key);
-                    self.fork(&parent, seqs.last().copied().unwrap_or_default(), &name)?;
+                    let at = ForkAt { seq: seqs.last().copied(), time: first_time(&nodes) };
+                    self.fork(&parent, at, &name)?;
                     self.forks += 1;
-                    Walked { beginning: self.beginning(&name)?, name, key, seqs }
+                    Walked { beginning: self.beginning(&name)?, name, key, seqs, time: None }
                 } else {
-                    Walked { beginning: Cursor::default(), name: parent, key: parent_key, seqs }
+                    Walked { beginning: Cursor::default(), name: parent, key: parent_key, seqs, time: None }
                 }
             }
         };
+        walked.time = first_time(&nodes);
         for node in nodes {
+            walked.time = times(node).max().or(walked.time);
             let before = walked.seqs.last().copied().unwrap_or_default();
             let after = if is_taken { self.node(&mut walked, before, node, foreign)? } else { before };
             walked.seqs.push(after);
@@ -213,14 +218,15 @@ impl Keeper<'_> {
         Ok(())
     }
 
-    /// Creates the conversation, or finds it. Returns its seq before any message.
-    fn begin(&self, name: &Name, foreign: &Foreign, metadata: &Option<Json>) -> Result<u64> {
+    /// Creates the conversation, or finds it. Returns its seq before any message. `time`: when it began.
+    fn begin(&self, name: &Name, foreign: &Foreign, metadata: &Option<Json>, time: Option<Timestamp>) -> Result<u64> {
         const FIRST: u64 = 1;
         let Some(store) = self.store else { return Ok(0) };
         let mut new = NewConversation::new();
         new.title = foreign.title.as_deref().map(|title| cut(title).to_owned());
         new.tags = tags(foreign);
         new.metadata.clone_from(metadata);
+        new.time = time;
         match store.create(name, &new) {
             Ok(receipt) => Ok(receipt.last_seq),
             Err(Error::NameTaken { .. }) => {
@@ -245,24 +251,26 @@ impl Keeper<'_> {
         let import = Extra::from_object(old.as_str()).ok().and_then(|fields| fields.get("import").cloned());
         let Some(import) = import.and_then(|import| Extra::from_object(import.as_str()).ok()) else { return Ok(()) };
         let old_title: Option<String> = import.get("title").and_then(|json| serde_json::from_str(json.as_str()).ok());
-        let title = store.describe(name)?.title;
-        if new.title.is_some() && new.title != title && title.as_deref() == old_title.as_deref().map(cut) {
-            store.set_title(name, new.title.as_deref())?;
+        let known = store.describe(name)?;
+        let mut changes = Changes::new().with_metadata(now.clone());
+        let title = known.title;
+        if new.title != title && title.as_deref() == old_title.as_deref().map(cut) {
+            changes.title.clone_from(&new.title);
         }
-        let tags: Vec<&str> = new.tags.iter().map(String::as_str).collect();
-        store.tag(name, &tags)?;
-        store.set_metadata(name, now)?;
+        changes.add_tags.clone_from(&new.tags);
+        // Nothing was said: it was active when it was.
+        store.append_changing(name, &[], &changes, &AppendOptions::new().with_time(known.last_activity))?;
         Ok(())
     }
 
-    fn fork(&self, parent: &Name, seq: u64, name: &Name) -> Result<bool> {
+    fn fork(&self, parent: &Name, at: ForkAt, name: &Name) -> Result<bool> {
         let Some(store) = self.store else { return Ok(true) };
         if store.describe(name).is_ok() {
             return Ok(false);
         }
         // A fork shares durable entries.
         store.sync()?;
-        match store.fork_to(parent, Some(seq), name) {
+        match store.fork_when(parent, at, name) {
             Ok(()) => Ok(true),
             Err(Error::NameTaken { .. }) => Ok(false),
             Err(error) => Err(error),
@@ -302,10 +310,11 @@ impl Keeper<'_> {
         let mut changes = 0;
         let mut has_grown = false;
         loop {
-            let options = AppendOptions::new()
+            let mut options = AppendOptions::new()
                 .with_expected(ExpectedHead::AtCursor(walked.beginning.with_seq(expected)))
                 .with_idempotency_key(key)
                 .with_durability(Durability::Buffered);
+            options.time = walked.time;
             match store.append_with(&walked.name, messages, &options) {
                 Ok(receipt) => {
                     if !receipt.duplicate {
@@ -341,7 +350,7 @@ impl Keeper<'_> {
                     let number = if changes == 1 { String::new() } else { format!("~{changes}") };
                     let child_key = self::key(&own_key, &format!("changed:{id}{number}"));
                     let child = self.name(&child_key);
-                    if self.fork(&name, before, &child)? {
+                    if self.fork(&name, ForkAt { seq: Some(before), time: walked.time }, &child)? {
                         self.notes.push(format!(
                             "{name} differs from the earlier import from {id} on: the new branch is the fork {child_key}"
                         ));
@@ -355,6 +364,17 @@ impl Keeper<'_> {
             }
         }
     }
+}
+
+/// When the messages of a node were made, as far as that is known.
+fn times(node: &Node) -> impl Iterator<Item = Timestamp> {
+    let times = node.messages.iter().filter_map(|message| message.metadata.created_at);
+    times.filter(|time| time.as_micros() > 0)
+}
+
+/// When the first message of a branch was made.
+fn first_time(nodes: &[&Node]) -> Option<Timestamp> {
+    nodes.iter().copied().flat_map(times).min()
 }
 
 /// The last seq of these messages, if they are what follows a seq, whatever their other fields are.

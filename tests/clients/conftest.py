@@ -22,8 +22,8 @@ class Server:
         self.secrets = {owner: self.key(owner) for owner in ("ada", "grace")}
         self.start()
 
-    def key(self, owner):
-        command = [PROGRAM, "keys", "create", "--keys", str(self.keys), "--owner", owner]
+    def key(self, owner, *options):
+        command = [PROGRAM, "keys", "create", "--keys", str(self.keys), "--owner", owner, *options]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
     def start(self, port=0):

@@ -2,13 +2,33 @@
 
 import asyncio
 import json
+import pathlib
+import sys
+import time
+import urllib.error
 import urllib.request
 
+import openai
 from agents import Agent, ModelResponse, OpenAIConversationsSession, Runner, Usage, function_tool, set_tracing_disabled
 from agents.models.interface import Model
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText, ResponseReasoningItem
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "oracle"))
+import oracle
+
 set_tracing_disabled(True)
+
+
+def wait_for_key(server, secret):
+    """The server reads its file of keys again within two seconds."""
+    until = time.monotonic() + 30
+    while True:
+        request = urllib.request.Request(f"{server.address}/api/v1/targets", headers={"Authorization": f"Bearer {secret}"})
+        try:
+            return urllib.request.urlopen(request).read()
+        except urllib.error.HTTPError:
+            assert time.monotonic() < until, "a new key is not noticed"
+            time.sleep(0.05)
 
 
 class Scripted(Model):
@@ -103,3 +123,57 @@ def test_after_kill_all_is_there(server):
         return await session.get_items()
 
     assert [item["content"][0]["text"] for item in run(after())] == ["kept"]
+
+
+def damaged():
+    """The histories that broke real products."""
+    lines = (pathlib.Path(__file__).parents[1] / "fixtures" / "corruption.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_the_next_turn_over_damaged_histories_is_accepted(server):
+    """What the SDK sends a model is what the judge accepts, over every history that was damaged; stored items stay."""
+    secret = server.key("ada", "--repaired")
+    wait_for_key(server, secret)
+    client = openai.AsyncOpenAI(base_url=f"{server.address}/v1", api_key=secret)
+    plain = server.async_client()
+
+    def store(case):
+        body = json.dumps(case["history"]).encode()
+        headers = {"Authorization": f"Bearer {secret}", "Content-Type": "application/json"}
+        request = urllib.request.Request(f"{server.address}/api/v1/conversations/{case['id']}/messages", body, headers)
+        try:
+            return "conv_" + json.load(urllib.request.urlopen(request))["conversation"].replace("-", "")
+        except urllib.error.HTTPError:
+            return None  # what no store takes
+
+    async def story():
+        refused, judged = 0, 0
+        for case in damaged():
+            conversation = store(case)
+            if conversation is None:
+                continue
+            before = [item.id async for item in plain.conversations.items.list(conversation, order="asc", limit=100)]
+            for repaired, given in [(False, plain), (True, client)]:
+                model = Scripted([[said("done", f"msg_{judged}")]])
+                session = OpenAIConversationsSession(conversation_id=conversation, openai_client=given)
+                sent = await session.get_items() + [{"role": "user", "content": "And now?"}]
+                violations = oracle.hard(oracle.check("openai_responses", {"model": "gpt-5", "input": json.loads(json.dumps(sent))}))
+                if not repaired:
+                    refused += bool(violations)
+                    continue
+                assert not violations, (case["id"], violations)
+                await Runner.run(Agent(name="a", model=model), "And now?", session=session)
+                turn = json.loads(json.dumps([item if isinstance(item, dict) else item.model_dump(exclude_unset=True) for item in model.seen[0]]))
+                violations = oracle.hard(oracle.check("openai_responses", {"model": "gpt-5", "input": turn}))
+                assert not violations, (case["id"], violations)
+                # The last item is the answer: popping it and the question leaves what was stored.
+                assert (await session.pop_item())["content"][0]["text"] == "done"
+                assert (await session.pop_item())["content"][0]["text"] == "And now?"
+                after = [item.id async for item in plain.conversations.items.list(conversation, order="asc", limit=100)]
+                assert after == before, case["id"]
+            judged += 1
+        assert judged > 90 and refused > 10, (judged, refused)
+        print(f"{judged} histories, {refused} refused as they are stored, 0 repaired")
+
+    run(story())

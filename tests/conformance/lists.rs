@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread::ScopedJoinHandle;
 
-use conversation_store::model::{Message, Name, StartedBy, Timestamp};
-use conversation_store::{ListCursor, ListQuery, StoreOptions};
+use conversation_store::model::{ConversationId, Json, Message, Name, StartedBy, Timestamp};
+use conversation_store::{AppendOptions, Changes, ListCursor, ListItem, ListQuery, ListSort, StoreOptions};
 
 use crate::place::Place;
 use crate::said::user;
@@ -17,7 +17,87 @@ crate::tests![
     the_list_is_by_activity_and_in_pages,
     a_title_is_the_first_user_text_or_the_callers,
     a_sub_agents_conversation_is_found_by_what_started_it,
+    filters_and_orders_give_what_they_say,
 ];
+
+/// Each query, page by page, has what a look at all conversations gives.
+fn filters_and_orders_give_what_they_say(place: &Place) {
+    const COUNT: i64 = 36;
+    let clock = Arc::new(AtomicI64::new(0));
+    let time = Arc::clone(&clock);
+    let store =
+        place.store_with(&StoreOptions::new().with_clock(move || Timestamp::from_micros(time.load(Ordering::Relaxed))));
+    // Times that many share, times within a second of each other, and conversations that move later.
+    let ids: Vec<_> = (0..COUNT).map(|_| ConversationId::new()).collect();
+    let name = |at: i64| match at % 3 {
+        0 => Name::from(format!("app:{at}")),
+        1 => Name::from(format!("App:{at}")),
+        _ => Name::from(ids[usize::try_from(at).unwrap()]),
+    };
+    for at in 0..COUNT {
+        clock.store(90_000_000 + at / 4 * 700_000, Ordering::Relaxed);
+        let mut changes =
+            Changes::new().with_metadata(Json::new(format!("{{\"n\":{},\"who\":\"é{}\"}}", at % 4, at % 2)).unwrap());
+        if at % 5 == 0 {
+            changes = changes.with_tag("five");
+        }
+        store.append_changing(name(at), &[user("hello")], &changes, &AppendOptions::new()).unwrap();
+    }
+    for at in (0..COUNT).step_by(7) {
+        clock.fetch_add(400_000, Ordering::Relaxed);
+        store.append(name(at), &[user("more")]).unwrap();
+    }
+    let all = store.list(&ListQuery::new().with_limit(1_000)).unwrap().items;
+    assert_eq!(all.len(), usize::try_from(COUNT).unwrap());
+    let micros = |item: &ListItem| item.last_activity.as_micros();
+    let (early, late) = (Timestamp::from_micros(91_400_000), Timestamp::from_micros(95_600_000));
+    let number = |item: &ListItem| (0..COUNT).find(|at| name(*at).id() == item.id).unwrap();
+    type Wanted<'a> = Box<dyn Fn(&ListItem) -> bool + 'a>;
+    let filters: Vec<(ListQuery, Wanted<'_>)> = vec![
+        (ListQuery::new(), Box::new(|_| true)),
+        (
+            ListQuery::new().with_key_prefix("app:"),
+            Box::new(|item| item.key.as_ref().is_some_and(|key| key.starts_with("app:"))),
+        ),
+        (
+            ListQuery::new().with_key_prefix("app:3").with_tag("five"),
+            Box::new(|item| item.key.as_ref().is_some_and(|key| key.starts_with("app:3")) && !item.tags.is_empty()),
+        ),
+        (ListQuery::new().with_since(early), Box::new(|item| item.last_activity >= early)),
+        (ListQuery::new().with_until(late), Box::new(|item| item.last_activity < late)),
+        (
+            ListQuery::new().with_since(early).with_until(late),
+            Box::new(|item| (early..late).contains(&item.last_activity)),
+        ),
+        (ListQuery::new().with_since(late).with_until(early), Box::new(|_| false)),
+        (ListQuery::new().with_metadata("n", "3"), Box::new(|item| number(item) % 4 == 3)),
+        (ListQuery::new().with_metadata("who", "é1").with_metadata("n", "1"), Box::new(|item| number(item) % 4 == 1)),
+        (ListQuery::new().with_metadata("other", "é1"), Box::new(|_| false)),
+    ];
+    for sort in ListSort::ALL {
+        let mut sorted: Vec<&ListItem> = all.iter().collect();
+        match sort {
+            ListSort::Oldest => sorted.sort_by_key(|item| (micros(item), item.id)),
+            ListSort::Created => sorted.sort_by_key(|item| std::cmp::Reverse((item.created_at, item.id))),
+            _ => sorted.sort_by_key(|item| std::cmp::Reverse((micros(item), item.id))),
+        }
+        for (at, (query, is_wanted)) in filters.iter().enumerate() {
+            let expected: Vec<_> = sorted.iter().filter(|item| is_wanted(item)).map(|item| item.id).collect();
+            for limit in [1, 5, 100] {
+                let mut query = query.clone().with_sort(sort).with_limit(limit);
+                let mut found = Vec::new();
+                loop {
+                    let page = store.list(&query).unwrap();
+                    assert!(page.items.len() <= limit);
+                    found.extend(page.items.into_iter().map(|item| item.id));
+                    let Some(next) = page.next else { break };
+                    query = query.with_after(next.to_string().parse::<ListCursor>().unwrap());
+                }
+                assert_eq!(found, expected, "{sort} {at} {limit}");
+            }
+        }
+    }
+}
 
 fn a_sub_agents_conversation_is_found_by_what_started_it(place: &Place) {
     let store = place.store();

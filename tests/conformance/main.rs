@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod appends;
+mod changes;
 #[path = "../common/mod.rs"]
 mod common;
 mod control;
@@ -127,6 +128,7 @@ type Theme = (&'static str, &'static [(&'static str, fn(&Place))]);
 
 const THEMES: &[Theme] = &[
     ("appends", appends::TESTS),
+    ("changes", changes::TESTS),
     ("control", control::TESTS),
     ("forks", forks::TESTS),
     ("incident", incident::TESTS),

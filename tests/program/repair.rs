@@ -67,23 +67,24 @@ fn what_is_accepted_comes_out_as_it_went_in() {
 }
 
 #[test]
-fn a_request_of_another_wire_is_noticed() {
+fn a_request_of_another_wire_is_refused() {
     let place = Place::new();
     let anthropic = r#"{"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "1"}]},
         {"role": "assistant", "content": [{"type": "tool_use", "id": "u", "name": "f", "input": {}}]}]}"#;
     let gemini = r#"{"contents": [{"role": "user", "parts": [{"text": "a"}]}]}"#;
-    for (request, target, looks_like) in [
-        (
-            anthropic,
-            "openai-chat",
-            "2 of 2 messages cannot be read as openai-chat; it looks like a request of anthropic",
-        ),
-        (gemini, "openai-chat", "or that array; it looks like a request of gemini"),
-        (gemini, "anthropic", "or that array; it looks like a request of gemini"),
-    ] {
-        let run = place.run_with(&["repair", "--for", target], request);
+    // What it would be repaired to is not what was meant. The command to type is there.
+    let run = place.run_with(&["repair", "--for", "openai-chat"], anthropic);
+    assert_eq!((run.exit, run.stdout.as_str()), (2, ""), "{}", run.stderr);
+    assert!(run.stderr.contains("it looks like a request of anthropic, not of openai-chat"), "{}", run.stderr);
+    let command = "convo repair - --from anthropic --for openai-chat";
+    assert!(run.stderr.contains(&format!("`{command}`")), "{}", run.stderr);
+    let run = place.run_with(&command.split(' ').skip(1).collect::<Vec<_>>(), anthropic);
+    assert_eq!((run.exit, run.stdout.is_empty()), (0, false), "{}", run.stderr);
+    // One in which no message is found.
+    for target in ["openai-chat", "anthropic"] {
+        let run = place.run_with(&["repair", "--for", target], gemini);
         assert_eq!((run.exit, run.stdout.as_str()), (2, ""), "{}", run.stderr);
-        assert!(run.stderr.contains(&format!("{looks_like}: say so with --from")), "{}", run.stderr);
+        assert!(run.stderr.contains("it looks like a request of gemini: say so with --from"), "{}", run.stderr);
     }
 }
 
@@ -95,12 +96,16 @@ fn a_request_that_another_wire_reads_better_is_noted() {
         {"role": "assistant", "content": [{"type": "tool_use", "id": "u", "name": "f", "input": {}}]},
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "u", "content": "1"}]}]}"#;
     let looks_like = "stdin: it looks like a request of anthropic, not of openai-chat: say so with";
-    for (command, option) in [("check", "--for"), ("repair", "--from")] {
-        let run = place.run_with(&[command, "--for", "openai-chat"], anthropic);
-        assert!(run.stderr.contains(&format!("{looks_like} {option} anthropic\n")), "{}", run.stderr);
+    let run = place.run_with(&["check", "--for", "openai-chat"], anthropic);
+    assert!(run.stderr.contains(&format!("{looks_like} --for anthropic\n")), "{}", run.stderr);
+    assert_eq!(place.run_with(&["repair", "--for", "openai-chat"], anthropic).exit, 2);
+    for command in ["check", "repair"] {
         let run = place.run_with(&[command, "--for", "anthropic"], anthropic);
         assert!(!run.stderr.contains("looks like"), "{}", run.stderr);
     }
+    // Who says what it is, is believed.
+    let run = place.run_with(&["repair", "--from", "openai-chat", "--for", "openai-chat"], anthropic);
+    assert_eq!(run.exit, 0, "{}", run.stderr);
     let run = place.run_with(&["repair", "--from", "anthropic", "--for", "openai-chat"], anthropic);
     assert!(run.exit == 0 && !run.stderr.contains("looks like"), "{}", run.stderr);
 }

@@ -20,14 +20,17 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("remote", &["backup", "error", "history", "log", "model", "record"]),
     ("postgres", &["backup", "error", "history", "log", "model", "record"]),
     ("provider", &["error", "history", "json", "model"]),
-    ("store", &["backup", "embedded", "error", "history", "log", "model", "postgres", "provider", "remote"]),
+    ("store", &["backup", "embedded", "error", "history", "json", "log", "model", "postgres", "provider", "remote"]),
     ("html", &[]),
     ("transfer", &["error", "history", "html", "json", "log", "model", "provider", "store"]),
     ("search", &["error", "history", "log", "model", "store"]),
     ("mcp", &["error", "history", "log", "model", "search", "store"]),
     (
         "server",
-        &["error", "history", "html", "json", "log", "mcp", "model", "provider", "record", "remote", "search", "store"],
+        &[
+            "error", "history", "html", "json", "log", "mcp", "model", "provider", "record", "remote", "search",
+            "store", "transfer",
+        ],
     ),
     // The program is a user of the library, by its public interface.
     ("cli", &[]),

@@ -3,6 +3,7 @@
 #![cfg(feature = "server")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
+mod behalf;
 #[cfg(feature = "client")]
 mod client;
 #[path = "../common/mod.rs"]
@@ -25,6 +26,7 @@ mod quotas;
 mod recorded;
 mod redaction;
 mod repaired;
+mod repaired_items;
 mod responses;
 mod retention;
 #[cfg(feature = "search")]

@@ -383,3 +383,119 @@ fn pages_of_messages_end_early() {
     let read = pages(other);
     assert_eq!((read.len(), read.concat()), (1, (0..1_000).collect::<Vec<u64>>()));
 }
+
+/// Messages, and what changes with them: all or none, once.
+#[test]
+fn an_append_changes_the_conversation_with_it() {
+    let server = Running::open();
+    let client = &server.client;
+    let append = |query: &str, key: Option<&str>, body: &Value| {
+        let headers: Vec<_> = key.map(|key| ("idempotency-key", key)).into_iter().collect();
+        client.send("POST", &format!("{CHAT}/messages{query}"), &headers, body.to_string().as_bytes())
+    };
+    let first = json!({
+        "messages": [user("one"), user("two")], "title": "Plans", "tags": { "add": ["a", "b"] }, "metadata": { "n": 1 },
+    });
+    let receipt = append("?expect=new", Some("k"), &first).ok();
+    assert_eq!((&receipt["message_indexes"], &receipt["last_seq"]), (&json!([0, 1]), &json!(3)));
+    let known = || {
+        let chat = client.get(CHAT).ok();
+        (chat["title"].clone(), chat["tags"].clone(), chat["metadata"].clone(), chat["last_seq"].clone())
+    };
+    assert_eq!(known(), (json!("Plans"), json!(["a", "b"]), json!({ "n": 1 }), json!(3)));
+    append("?expect=3", None, &json!({ "messages": [], "metadata": { "n": 2 }, "tags": { "remove": ["a"] } })).ok();
+    assert_eq!(known(), (json!("Plans"), json!(["b"]), json!({ "n": 2 }), json!(4)));
+    // A repetition changes nothing; other content is none; what is refused leaves nothing.
+    assert_eq!(append("?expect=new", Some("k"), &first).ok()["duplicate"], true);
+    let mut other = first.clone();
+    other["metadata"] = json!({ "n": 3 });
+    assert_eq!(append("", Some("k"), &other).code(422), "key_reused");
+    assert_eq!(append("?expect=3", None, &other).code(412), "stale_head");
+    for body in [
+        json!({ "messages": [user("x"), { "role": "bot", "chunks": [] }], "title": "t" }),
+        json!({ "messages": [], "metadata": [] }),
+        json!({ "messages": [user("x")], "tags": { "add": [" "] } }),
+        json!({ "messages": [user("x")], "titel": "t" }),
+        json!({ "messages": user("x") }),
+        json!({ "messages": [] }),
+    ] {
+        append("", None, &body).code(400);
+    }
+    assert_eq!(known(), (json!("Plans"), json!(["b"]), json!({ "n": 2 }), json!(4)));
+    // A message may have a field of this name.
+    let mut message = user("three");
+    message["messages"] = json!([]);
+    append("", None, &message).ok();
+}
+
+#[test]
+fn lists_are_filtered_and_sorted() {
+    let server = Running::open();
+    let client = &server.client;
+    for (key, color) in [("app:1", "red"), ("app:2", "blue"), ("other", "red")] {
+        let body = json!({ "messages": [user(key)], "metadata": { "color": color, "n": 1 } });
+        client.post(&format!("/api/v1/conversations/{key}/messages"), &body).ok();
+    }
+    let keys = |query: &str| -> Vec<String> {
+        let page = client.get(&format!("/api/v1/conversations?{query}")).ok();
+        page["items"].as_array().unwrap().iter().map(|item| item["key"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(keys("key_prefix=app%3A"), ["app:2", "app:1"]);
+    assert_eq!(keys("sort=oldest"), ["app:1", "app:2", "other"]);
+    assert_eq!(keys("sort=created&metadata%5Bcolor%5D=red"), ["other", "app:1"]);
+    assert_eq!(keys("metadata[n]=1&metadata[color]=blue"), ["app:2"]);
+    assert_eq!(keys("until=2000-01-01"), [""; 0]);
+    assert_eq!(keys("since=2000-01-01T00:00:00Z&limit=1"), ["other"]);
+    for query in ["sort=title", "since=yesterday", "metadata=red", "metadata.color=red"] {
+        client.get(&format!("/api/v1/conversations?{query}")).code(400);
+    }
+    // Under /v1, a conversation may be named by its key, and by its UUID.
+    let id = client.get("/api/v1/conversations/other").ok()["conversation"].as_str().unwrap().to_owned();
+    let conv = format!("conv_{}", id.replace('-', ""));
+    for name in [&*id, "other", &*conv] {
+        assert_eq!(client.get(&format!("/v1/conversations/{name}")).ok()["id"], *conv, "{name}");
+        let after = client.get(&format!("/v1/conversations?after={name}")).ok();
+        assert_eq!(after["data"].as_array().unwrap().len(), 2, "{name}");
+    }
+    client.get("/v1/conversations/absent").code(404);
+}
+
+#[test]
+fn a_providers_messages_are_appended_as_they_are() {
+    let server = Running::open();
+    let client = &server.client;
+    let request = json!({ "model": "m", "temperature": 1, "messages": [
+        { "role": "user", "content": "What time is it?" },
+        { "role": "assistant", "content": [{ "type": "tool_use", "id": "t1", "name": "clock", "input": {} }] },
+        { "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "t1", "content": "noon" }] },
+    ] });
+    let path = format!("{CHAT}/messages?from=anthropic&expect=new");
+    let receipt = client.post(&path, &request).ok();
+    assert_eq!((&receipt["message_indexes"], receipt.get("report")), (&json!([0, 1, 2]), None));
+    let prompt = client.get(&format!("{CHAT}/prompt?for=anthropic&continue_last=false")).ok();
+    assert_eq!(prompt["request"]["messages"], request["messages"]);
+    client.post(&path, &request).code(409);
+    let more = json!([{ "role": "user", "content": "thanks", "strange": 1 }]);
+    client.post(&format!("{CHAT}/messages?from=openai-chat"), &more).ok();
+    client.post(&format!("{CHAT}/messages?from=nobody"), &more).code(400);
+    assert_eq!(client.get(CHAT).ok()["messages"], 4);
+}
+
+#[test]
+fn what_is_exported_is_imported_elsewhere() {
+    let (one, other) = (Running::open(), Running::open());
+    say(&one.client, CHAT, "hello");
+    let file = one.client.get(&format!("{CHAT}/export"));
+    assert_eq!((file.status, file.header("x-convo-left-out")), (200, Some("0")));
+    assert!(one.client.get(&format!("{CHAT}/export?format=markdown")).text().contains("hello"));
+    one.client.get(&format!("{CHAT}/export?format=sled")).code(400);
+    one.client.get("/api/v1/conversations/absent/export").code(404);
+    let import = |query: &str| other.client.send("POST", &format!("/api/v1/import{query}"), &[], &file.body);
+    let first = import("").ok();
+    assert_eq!((&first["sum"]["added"], &first["conversations"][0]["key"]), (&json!(1), &json!("chat-42")));
+    assert_eq!(import("?format=transcript&branches=current").ok()["sum"]["added"], 0);
+    let times = |server: &Running| server.client.get(CHAT).ok()["created_at"].as_str().unwrap().to_owned();
+    assert_eq!(times(&one), times(&other));
+    import("?format=pears").code(400);
+    other.client.send("POST", "/api/v1/import", &[], b"[{\"apples\": 1}]").code(400);
+}

@@ -9,8 +9,9 @@ use crate::embedded::stored;
 use crate::embedded::sync::MutexGuard;
 use crate::error::{Error, Result};
 use crate::log::append::{self, Key, Terms};
-use crate::log::decision::{self, Decision};
-use crate::log::{AppendOptions, Durability, NewConversation, Receipt};
+use crate::log::decision::{self, Change, Decision};
+use crate::log::segments::Segmented as _;
+use crate::log::{AppendOptions, Changes, Durability, NewConversation, Receipt};
 use crate::model::{ConversationId, Message, Name};
 use crate::record::{self, Body, InterruptCause, key};
 
@@ -18,23 +19,57 @@ use crate::record::{self, Body, InterruptCause, key};
 pub(super) enum Admission<'a> {
     /// It still has to be placed.
     New(MutexGuard<'a, State>),
-    /// Its key was used before: this is the receipt.
-    Duplicate(Receipt),
+    /// Its key was used before: this is the receipt, and what is stored under the key.
+    Duplicate(Receipt, record::Receipt),
 }
 
 impl Appender {
-    pub(crate) fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
-        let (body, terms) = append::append(name, messages, options)?;
+    pub(crate) fn append(
+        &self,
+        name: &Name,
+        messages: &[Message],
+        changes: &Changes,
+        options: &AppendOptions,
+    ) -> Result<Receipt> {
+        let (mut body, mut terms) = append::append(name, messages, changes, options)?;
+        let durability = terms.durability;
         let id = name.id();
         let _pin = self.catalogue.pin(id)?;
-        let mut state = match self.admit(name, &terms)? {
+        let mut state = match self.admit(name, &terms, !changes.is_empty())? {
             Admission::New(state) => state,
-            Admission::Duplicate(receipt) => return Ok(receipt),
+            Admission::Duplicate(receipt, stored) => {
+                if let Some(key) = terms.key.filter(|_| !changes.is_empty()) {
+                    key.check_changed(name, &stored, || self.is_stored_by(id, &stored, messages, changes))?;
+                }
+                return Ok(receipt);
+            }
         };
-        let draft = Draft { name, body, messages: messages.len() as u64, base: None, said: messages };
-        let mut placed = self.numbering.place(&mut state, id, draft, |_| ());
+        let mut change = Change::default();
+        if !changes.is_empty() {
+            // The entry names the one before it, and all tags: it is made where nobody else is given a place.
+            change = decision::append(&mut body, state.slots.slot(id).queued().map(Arc::as_ref), changes)?;
+            terms.complete(&body);
+        }
+        let draft =
+            Draft { name, body, messages: messages.len() as u64, base: None, said: messages, time: options.time };
+        let mut placed = self.numbering.place(&mut state, id, draft, |head| change.apply(head));
         note_key(&mut state, &terms, &mut placed)?;
-        placed.queue(&self.commit, state, options.durability)
+        placed.queue(&self.commit, state, durability)
+    }
+
+    /// Whether what was stored under a key is of an append with these messages and changes. It is durable.
+    fn is_stored_by(
+        &self,
+        id: ConversationId,
+        stored: &record::Receipt,
+        messages: &[Message],
+        changes: &Changes,
+    ) -> Result<bool> {
+        let Some(head) = self.catalogue.published_head(id)? else { return Ok(true) };
+        let segments = stored::segments(&*self.engine, id, &head)?;
+        self.engine
+            .records(&segments)
+            .record(stored.first_seq, "a record", |record| append::is_stored_by(record, messages, changes).map(Some))
     }
 
     /// Creates a conversation without messages.
@@ -44,7 +79,7 @@ impl Appender {
         let _pin = self.catalogue.pin(id)?;
         let mut state = self.commit.writable(id, Durability::Durable)?;
         state.slots.slot(id).check_vacant(name)?;
-        let draft = Draft { name, body, messages: 0, base: None, said: &[] };
+        let draft = Draft { name, body, messages: 0, base: None, said: &[], time: new.time };
         let placed = self.numbering.place(&mut state, id, draft, |head| change.apply(head));
         placed.queue(&self.commit, state, Durability::Durable)
     }
@@ -64,13 +99,15 @@ impl Appender {
         if !state.slots.slot(id).queued().is_some_and(|head| head.open.contains(&message)) {
             return Ok(());
         }
-        let draft = Draft { name: &id.into(), body, messages: 0, base: Some(message), said: &[] };
+        let draft = Draft { name: &id.into(), body, messages: 0, base: Some(message), said: &[], time: None };
         let placed = self.numbering.place(&mut state, id, draft, |head| head.interrupt(message));
         placed.queue(&self.commit, state, durability).map(|_| ())
     }
 
     /// Whether an append to a pinned conversation is accepted. The key is checked first.
-    pub(super) fn admit(&self, name: &Name, terms: &Terms<'_>) -> Result<Admission<'_>> {
+    ///
+    /// `changes`: its content is not compared with what is stored under the key, as it depends on the head.
+    pub(super) fn admit(&self, name: &Name, terms: &Terms<'_>, changes: bool) -> Result<Admission<'_>> {
         let id = name.id();
         let mut state = self.commit.writable(id, terms.durability)?;
         state.slots.slot(id).check_owner(name)?;
@@ -78,8 +115,11 @@ impl Appender {
             let (receipt, locked) = self.find_receipt(id, &key.digest, terms.durability, state)?;
             state = locked;
             if let Some(receipt) = receipt {
-                key.check_content(name, &receipt)?;
-                return self.repeat(id, receipt, terms.durability, state).map(Admission::Duplicate);
+                if !changes {
+                    key.check_content(name, &receipt)?;
+                }
+                let repeated = self.repeat(id, &receipt, terms.durability, state)?;
+                return Ok(Admission::Duplicate(repeated, receipt));
             }
         }
         let slot = state.slots.slot(id);
@@ -94,7 +134,7 @@ impl Appender {
     fn repeat(
         &self,
         id: ConversationId,
-        receipt: record::Receipt,
+        receipt: &record::Receipt,
         durability: Durability,
         mut state: MutexGuard<'_, State>,
     ) -> Result<Receipt> {
@@ -104,7 +144,7 @@ impl Appender {
             durable = true;
         }
         let message_indexes = receipt.message_indexes();
-        let record::Receipt { first_seq, last_seq, .. } = receipt;
+        let record::Receipt { first_seq, last_seq, .. } = *receipt;
         Ok(Receipt { conversation: id, first_seq, last_seq, message_indexes, durable, duplicate: true })
     }
 

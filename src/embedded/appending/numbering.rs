@@ -8,9 +8,10 @@ use crate::embedded::state::{Pending, State, Unsealed};
 use crate::embedded::stored;
 use crate::embedded::sync::MutexGuard;
 use crate::error::Result;
+use crate::log::options::not_later;
 use crate::log::replay::title;
 use crate::log::{Clock, Durability, Receipt};
-use crate::model::{ConversationId, Message, Name};
+use crate::model::{ConversationId, Message, Name, Timestamp};
 use crate::record::{self, Body, Head, Header, Lag, Origin, Replacement, TitleSource, key};
 
 /// Gives writes their places.
@@ -38,6 +39,8 @@ pub(crate) struct Draft<'a> {
     pub(crate) base: Option<u64>,
     /// The messages that may give the conversation its title.
     pub(crate) said: &'a [Message],
+    /// When it happened, if that was before now.
+    pub(crate) time: Option<Timestamp>,
 }
 
 /// A write of one record in its place.
@@ -91,7 +94,7 @@ impl Numbering {
         draft: Draft<'_>,
         change: impl FnOnce(&mut Head),
     ) -> Placed {
-        let now = self.now();
+        let now = not_later(draft.time, self.now());
         let current = state.slots.slot(id).queued().cloned();
         let made = if current.is_none() { self.incarnation(state, id, now) } else { 0 };
         let (owner, key) = (draft.name.owner().unwrap_or_default(), draft.name.key());

@@ -27,12 +27,12 @@ impl Appender {
     ) -> Result<(Option<Arc<Writer>>, Receipt)> {
         let (body, terms) = append::begin(name, role, metadata, self.numbering.epoch(), options)?;
         let _pin = self.catalogue.pin(name.id())?;
-        match self.admit(name, &terms)? {
+        match self.admit(name, &terms, false)? {
             Admission::New(state) => {
                 let (writer, receipt) = self.queue_beginning(state, name, role, body, &terms)?;
                 Ok((Some(writer), receipt))
             }
-            Admission::Duplicate(receipt) => Ok((None, receipt)),
+            Admission::Duplicate(receipt, _) => Ok((None, receipt)),
         }
     }
 
@@ -45,7 +45,7 @@ impl Appender {
         terms: &Terms<'_>,
     ) -> Result<(Arc<Writer>, Receipt)> {
         let id = name.id();
-        let draft = Draft { name, body, messages: 1, base: None, said: &[] };
+        let draft = Draft { name, body, messages: 1, base: None, said: &[], time: None };
         let mut placed = self
             .numbering
             .place(&mut state, id, draft, |head| head.open.extend(head.next_message_index.checked_sub(1)));
@@ -230,7 +230,7 @@ impl Appender {
     /// The place of an open message's record. `change`: what it does to the head beside moving it.
     fn place_of(&self, state: &mut State, writer: &Writer, body: Body, change: impl FnOnce(&mut Head)) -> Placed {
         let index = writer.message_index();
-        let draft = Draft { name: writer.name(), body, messages: 0, base: Some(index), said: &[] };
+        let draft = Draft { name: writer.name(), body, messages: 0, base: Some(index), said: &[], time: None };
         let mut placed = self.numbering.place(state, writer.name().id(), draft, change);
         placed.receipt.message_indexes = vec![index];
         placed

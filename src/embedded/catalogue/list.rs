@@ -5,15 +5,47 @@ use std::sync::Arc;
 
 use super::Catalogue;
 use crate::embedded::engine::Order;
+use crate::embedded::state::LONGEST_LAG;
 use crate::embedded::stored::{damage_of, sound_head, stored_head};
 use crate::error::{Error, Result};
 use crate::log::Problem;
-use crate::log::list::{ListPage, ListQuery, Listed, Pager};
+use crate::log::list::{ListPage, ListQuery, ListSort, Listed, MOST_SCANNED, Pager, Place};
 use crate::model::ConversationId;
 use crate::record::{self, Head, key, listed_micros};
 
 /// The most heads that are read at once.
 const BATCH: usize = 1_000;
+
+/// The keys of an owner's index that a page may have to look at.
+fn range(owner: &[u8; 16], query: &ListQuery) -> (Vec<u8>, Vec<u8>) {
+    let all = key::index_of(owner);
+    let (mut start, mut end) = (all.clone(), key::after(&all));
+    if query.sort == ListSort::Created {
+        return (start, end);
+    }
+    let (newest, oldest) = match query.sort {
+        ListSort::Oldest => (query.ends(), query.begins()),
+        _ => (query.begins(), query.ends()),
+    };
+    if let Some(Place { micros, conversation }) = newest {
+        // Times before 1970 have one place, whatever their order.
+        start = match listed_micros(micros) {
+            0 => key::index_from(owner, 0),
+            micros => key::index(owner, micros, conversation),
+        };
+    }
+    // A conversation may be at a place from which it moved less than a second ago.
+    if let Some(Place { micros, .. }) = oldest
+        && let Ok(micros @ 1..) = u64::try_from(micros.saturating_sub_unsigned(LONGEST_LAG))
+    {
+        end = key::index_from(owner, micros - 1);
+    }
+    (start, end)
+}
+
+fn place(micros: u64, conversation: ConversationId) -> Place {
+    Place { micros: i64::try_from(micros).unwrap_or(i64::MAX), conversation }
+}
 
 /// A head, if there is one, or its damage.
 type Found = std::result::Result<Option<Arc<Head>>, Box<Error>>;
@@ -47,34 +79,48 @@ impl Catalogue {
     /// one.
     fn list_all(&self, query: &ListQuery, pager: &mut Pager<'_>) -> Result<Vec<ConversationId>> {
         let owner = record::owner_digest(&query.owner);
-        let all = key::index_of(&owner);
-        let end = key::after(&all);
-        let mut start = query.after.map_or(all, |cursor| key::index_from(&owner, listed_micros(cursor.0.micros)));
+        let (mut start, mut end) = range(&owner, query);
+        let order = if query.sort == ListSort::Oldest { Order::Descending } else { Order::Ascending };
+        let is_by_activity = query.sort != ListSort::Created;
         // One more than the page holds shows whether there is a next page.
-        let needed = query.limit.saturating_add(1);
+        let needed = if is_by_activity { query.limit.saturating_add(1) } else { usize::MAX };
+        let begins = query.begins();
         let mut batch = needed.min(BATCH);
-        let (mut in_place, mut seen, mut rounds) = (0, Vec::new(), 0);
+        let (mut in_place, mut scanned, mut seen, mut rounds) = (0, 0, Vec::new(), 0);
         while in_place < needed {
             let (mut ids, mut places) = (Vec::with_capacity(batch), Vec::with_capacity(batch));
-            let from = std::mem::take(&mut start);
-            self.engine.keys(&from..&end, Order::Ascending, &mut |key, _| {
+            let (from, to) = (start.clone(), end.clone());
+            self.engine.keys(&from..&to, order, &mut |key, _| {
                 let Some((_, micros, id)) = key::parse_index(key) else { return ControlFlow::Continue(()) };
                 ids.push(id);
                 places.push(micros);
                 if ids.len() < batch {
                     return ControlFlow::Continue(());
                 }
-                start = key::after(key);
+                match order {
+                    Order::Ascending => start = key::after(key),
+                    Order::Descending => end = key.to_vec(),
+                }
                 ControlFlow::Break(())
             })?;
             let added = self.add_to_list(&ids, pager)?;
             // Times before 1970 have one place, whatever their order.
             let is_there =
-                |(added, place): &(Option<i64>, u64)| added.is_some_and(|at| u64::try_from(at) == Ok(*place));
-            in_place += added.into_iter().zip(places).filter(is_there).count();
+                |(added, place): (Option<i64>, &u64)| added.is_some_and(|at| u64::try_from(at) == Ok(*place));
+            in_place += added.into_iter().zip(&places).filter(|(added, place)| is_there((*added, place))).count();
             let is_last = ids.len() < batch;
+            // What the page before has was met once more where places lag.
+            let met = ids.iter().zip(&places).map(|(id, micros)| place(*micros, *id));
+            scanned += met.filter(|met| begins.is_none_or(|begins| query.follows(*met, begins))).count();
+            let last = ids.last().zip(places.last()).map(|(id, micros)| place(*micros, *id));
             seen.extend(ids);
             if is_last {
+                break;
+            }
+            if let Some(last) =
+                last.filter(|_| is_by_activity && query.filters() && scanned >= MOST_SCANNED && in_place < needed)
+            {
+                pager.stop(last);
                 break;
             }
             // Few are left out of a page, and all of them where none belongs there.

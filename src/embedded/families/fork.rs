@@ -8,13 +8,14 @@ use crate::embedded::state::{Pending, Unsealed};
 use crate::embedded::stored;
 use crate::error::{Error, Result};
 use crate::log::limits::check_key;
-use crate::log::{Durability, fork};
+use crate::log::options::not_later;
+use crate::log::{Durability, ForkAt, fork};
 use crate::model::Name;
 use crate::record::{self, Body, Head, Lag, key};
 
 impl Families {
-    /// Creates a conversation that shares the entries up to `at_seq`.
-    pub(crate) fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()> {
+    /// Creates a conversation that shares the entries of another one.
+    pub(crate) fn fork(&self, parent: &Name, at: ForkAt, child: &Name) -> Result<()> {
         check_key(child)?;
         let parent_id = parent.id();
         let owner = self.catalogue.published_head(parent_id)?.map(|head| head.owner.clone()).unwrap_or_default();
@@ -31,14 +32,14 @@ impl Families {
             return Err(Error::no_conversation(parent));
         }
         let last = parent_head.next_seq - 1;
-        let at_seq = fork::fork_point(parent, last, at_seq)?;
+        let at_seq = fork::fork_point(parent, last, at.seq)?;
         if child.id() == parent_id {
             // It is frozen here: waiting for it would never end.
             return Err(Error::NameTaken { conversation: child.clone(), actual: last });
         }
         let segments = stored::segments(&*self.engine, parent_id, &parent_head)?;
         let (shared, past) = fork::past(&*self.engine, parent_id, &parent_head, &segments, at_seq)?;
-        let now = self.numbering.now();
+        let now = not_later(at.time, self.numbering.now());
         let mut head = Head {
             next_seq: at_seq + 1,
             created: now,

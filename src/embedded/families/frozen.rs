@@ -97,7 +97,7 @@ impl Families {
         if let Some(first) = closes {
             frozen.close_writers(&mut state, first, Closed::Rewound);
         }
-        let draft = Draft { name, body, messages: 0, base: None, said: &[] };
+        let draft = Draft { name, body, messages: 0, base: None, said: &[], time: None };
         let mut placed = self.numbering.place(&mut state, frozen.id, draft, change);
         placed.pending.rewrites = !rewritten.ops.is_empty();
         placed.pending.ops.extend(rewritten.ops);

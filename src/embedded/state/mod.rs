@@ -20,6 +20,7 @@ use crate::log::followers::Followers;
 use crate::model::ConversationId;
 use crate::record::{Commit, Head, Lag};
 
+pub(in crate::embedded) use order::LAG as LONGEST_LAG;
 pub(crate) use queue::{Pending, Room, Signal, Unsealed, Waiter};
 pub(crate) use slots::Existence;
 pub(crate) use writer::Writer;

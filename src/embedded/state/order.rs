@@ -10,7 +10,7 @@ use crate::record::{Head, Lag};
 /// From this number of conversations on, those that no reader needs are forgotten.
 const REMEMBERED: usize = 4096;
 /// The longest time between the place of a conversation and its last activity, in microseconds.
-const LAG: u64 = 1_000_000;
+pub(in crate::embedded) const LAG: u64 = 1_000_000;
 /// At most this many conversations lag: each page of the list reads all of their heads.
 const MOST: usize = 64;
 

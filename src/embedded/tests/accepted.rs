@@ -12,7 +12,7 @@ use super::engines::Disk;
 use crate::embedded::engine::{Batch, Directory, Engine, Memory, Order, Visit};
 use crate::embedded::state::Writer;
 use crate::error::{Error, Result};
-use crate::log::{AppendOptions, Durability, Receipt};
+use crate::log::{AppendOptions, Changes, Durability, ForkAt, Receipt};
 use crate::model::{Chunk, FinishReason, Message, Metadata, Name, Timestamp};
 use crate::record::key;
 
@@ -79,7 +79,7 @@ fn open<E: Engine + 'static>(engine: &Arc<E>, window: Duration) -> Arc<Embedded>
 
 fn append(log: &Embedded, name: &str, text: &str, durability: Durability) -> Result<Receipt> {
     let options = AppendOptions::new().with_durability(durability);
-    log.core().appender.append(&name.into(), &[Message::user(text)], &options)
+    log.core().appender.append(&name.into(), &[Message::user(text)], &Changes::new(), &options)
 }
 
 fn begin(log: &Embedded, name: &str) -> Arc<Writer> {
@@ -212,7 +212,7 @@ fn a_name_that_is_freed_while_its_slot_is_loaded_is_free() {
     let log = open(&engine, NEVER);
     append(&log, "parent", "a", Durability::Durable).unwrap();
     let (parent, fork) = (Name::from("parent"), Name::from("fork"));
-    log.core().families.fork(&parent, None, &fork).unwrap();
+    log.core().families.fork(&parent, ForkAt::default(), &fork).unwrap();
     log.core().families.delete(&parent, None).unwrap();
     assert!(matches!(append(&log, "parent", "b", Durability::Durable), Err(Error::SharedByForks { .. })));
     log.core().commit.lock().evict(0);
@@ -338,7 +338,7 @@ fn after_a_failed_commit_nothing_is_left_of_what_was_queued() {
     push(&log, &writer, "delta");
     disk.fails.store(true, Ordering::Release);
     let options = AppendOptions::new().with_idempotency_key("key").with_durability(Durability::Buffered);
-    log.core().appender.append(&"chat".into(), &[Message::user("b")], &options).unwrap();
+    log.core().appender.append(&"chat".into(), &[Message::user("b")], &Changes::new(), &options).unwrap();
     assert!(append(&log, "chat", "c", Durability::Durable).is_err());
     assert!(super::begin(&log, "chat").is_err());
     let mut state = log.core().commit.lock();

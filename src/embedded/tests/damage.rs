@@ -9,7 +9,7 @@ use super::engines::{Forgetful, all};
 use crate::embedded::engine::{Batch, Engine, Memory};
 use crate::embedded::{recovery, stored};
 use crate::error::Error;
-use crate::log::{AppendOptions, ListQuery, Log};
+use crate::log::{AppendOptions, Changes, ForkAt, ListQuery, Log};
 use crate::model::{Chunk, Message, Name, Timestamp};
 use crate::record::{self, Head, TitleSource, key};
 
@@ -26,7 +26,7 @@ fn append(log: &Embedded, name: &str, texts: &[&str]) {
     let messages: Vec<Message> = texts.iter().map(|text| Message::user(*text)).collect();
     let key: String = texts.concat().chars().take(9).collect();
     let options = AppendOptions::new().with_idempotency_key(key);
-    log.core().appender.append(&name.into(), &messages, &options).unwrap();
+    log.core().appender.append(&name.into(), &messages, &Changes::new(), &options).unwrap();
 }
 
 pub(super) fn problems(log: &Embedded) -> Vec<String> {
@@ -47,7 +47,7 @@ pub(super) fn store() -> Arc<Memory> {
     append(&log, "a", &["one", "two"]);
     append(&log, "a", &["three"]);
     append(&log, "b", &[&"large ".repeat(20_000)]);
-    log.core().families.fork(&"a".into(), Some(2), &"fork".into()).unwrap();
+    log.core().families.fork(&"a".into(), ForkAt { seq: Some(2), time: None }, &"fork".into()).unwrap();
     append(&log, "fork", &["own"]);
     assert_eq!(problems(&log), [""; 0]);
     engine
@@ -168,10 +168,10 @@ fn a_fork_whose_head_is_lost_has_title_and_tags_of_its_parent_still() {
         append(&log, "a", &["one", "two"]);
         super::change_tags(&log, "a", &[], &["work"]).unwrap();
         before(&log);
-        log.core().families.fork(&"a".into(), None, &"fork".into()).unwrap();
+        log.core().families.fork(&"a".into(), ForkAt::default(), &"fork".into()).unwrap();
         after(&log);
         append(&log, "fork", &["new"]);
-        log.core().families.fork(&"fork".into(), None, &"fork of the fork".into()).unwrap();
+        log.core().families.fork(&"fork".into(), ForkAt::default(), &"fork of the fork".into()).unwrap();
         let expected = (Some((*title).to_owned()), tags.iter().map(|tag| (*tag).to_owned()).collect());
         drop(log);
         for lost in [&["fork"][..], &["fork of the fork"], &["fork", "fork of the fork"]] {
@@ -252,7 +252,8 @@ fn a_damaged_commit_is_told_and_can_be_accepted() {
     assert_eq!(log.core().health().damage, ["the number of its last commit is damaged or missing"]);
     assert!(!problems(&log).is_empty());
     assert_eq!(count(&log, "a"), 3, "it is read");
-    let appended = log.core().appender.append(&"a".into(), &[Message::user("x")], &AppendOptions::new());
+    let appended =
+        log.core().appender.append(&"a".into(), &[Message::user("x")], &Changes::new(), &AppendOptions::new());
     assert!(matches!(appended, Err(Error::Corrupt { .. })), "{appended:?}");
     drop(log);
     let log = open_as(&engine, Opening { accept_loss: true, ..Opening::default() });
@@ -283,7 +284,8 @@ fn the_name_of_what_forks_read_is_not_free() {
     let engine = store();
     open(&engine).core().families.delete(&"a".into(), None).unwrap();
     let log = open(&engine);
-    let refused = log.core().appender.append(&"a".into(), &[Message::user("x")], &AppendOptions::new());
+    let refused =
+        log.core().appender.append(&"a".into(), &[Message::user("x")], &Changes::new(), &AppendOptions::new());
     assert!(matches!(refused, Err(Error::SharedByForks { .. })), "{refused:?}");
     log.core().families.delete(&"fork".into(), None).unwrap();
     append(&log, "a", &["x"]);
@@ -486,7 +488,7 @@ fn a_record_under_another_index_is_told() {
 fn unknown(name: &Name, is_listed: bool) -> Arc<Memory> {
     let engine = Arc::new(Memory::default());
     let log = open(&engine);
-    log.core().appender.append(name, &[Message::user("text")], &AppendOptions::new()).unwrap();
+    log.core().appender.append(name, &[Message::user("text")], &Changes::new(), &AppendOptions::new()).unwrap();
     drop(log);
     let damaged = [key::head(name.id()), key::record(name.id(), 1)];
     engine.write(Batch { ops: damaged.map(|key| (key, Some(vec![1, 2, 3]))).into() }).unwrap();
@@ -528,8 +530,11 @@ fn what_nothing_identifies_is_deleted_by_its_owner_or_without_one() {
         assert_eq!(is_left, error.is_some(), "{shown}");
         assert!(error.is_none() || all(&*engine) == before, "{shown}");
         if error.is_none() {
-            let again =
-                log.core().appender.append(conversation, &[Message::user("again")], &AppendOptions::new()).unwrap();
+            let again = log
+                .core()
+                .appender
+                .append(conversation, &[Message::user("again")], &Changes::new(), &AppendOptions::new())
+                .unwrap();
             assert_eq!(again.first_seq, 1, "{shown}");
         }
     }
@@ -542,7 +547,7 @@ fn an_index_that_is_damaged_is_told_and_made_anew() {
     let log = Embedded::open(Arc::clone(&engine), clock, Duration::from_secs(3600), Opening::default()).unwrap();
     let (core, name) = (log.core(), Name::from("chat"));
     let said = Message::assistant(["a", "b"].map(|id| Chunk { id: Some(id.to_owned()), ..Chunk::text(id) }));
-    core.appender.append(&name, &[said], &AppendOptions::new()).unwrap();
+    core.appender.append(&name, &[said], &Changes::new(), &AppendOptions::new()).unwrap();
     let id = name.id();
     let keys = stored::item_keys(&*engine, id, u64::MAX).unwrap();
     assert_eq!(keys.len(), 2);

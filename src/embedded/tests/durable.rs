@@ -10,7 +10,7 @@ use crate::embedded::engine::{Batch, Engine, Memory, Order};
 use crate::embedded::recovery;
 use crate::embedded::state::Pending;
 use crate::error::{Error, Result};
-use crate::log::{AppendOptions, Durability};
+use crate::log::{AppendOptions, Changes, Durability, ForkAt};
 use crate::model::{Chunk, Message, Metadata, Name, Timestamp};
 use crate::record::index_keys;
 use crate::record::{self, Tombstone, key};
@@ -24,7 +24,12 @@ fn chat() -> Name {
 }
 
 fn append(log: &Embedded, text: &str, durability: Durability) -> Result<crate::Receipt> {
-    log.core().appender.append(&chat(), &[Message::user(text)], &AppendOptions::new().with_durability(durability))
+    log.core().appender.append(
+        &chat(),
+        &[Message::user(text)],
+        &Changes::new(),
+        &AppendOptions::new().with_durability(durability),
+    )
 }
 
 /// The messages that readers see.
@@ -59,7 +64,7 @@ fn a_change_to_a_whole_conversation_waits_for_what_is_queued() {
     let log = open(Arc::new(Memory::default()));
     append(&log, "a", Durability::Durable).unwrap();
     append(&log, "b", Durability::Buffered).unwrap();
-    log.core().families.fork(&chat(), None, &"fork".into()).unwrap();
+    log.core().families.fork(&chat(), ForkAt::default(), &"fork".into()).unwrap();
     assert_eq!(super::load(&log, "fork").unwrap().messages.len(), 2);
     append(&log, "c", Durability::Buffered).unwrap();
     log.core().families.redact(&chat(), 2, None).unwrap();
@@ -192,7 +197,7 @@ fn three_records() -> (Arc<Memory>, Embedded) {
     let log = open(Arc::clone(&memory) as Arc<dyn Engine>);
     for append in 0..3 {
         let texts = ["a", "b"].map(|text| Message::user(format!("{text}{append}")));
-        log.core().appender.append(&chat(), &texts, &AppendOptions::new()).unwrap();
+        log.core().appender.append(&chat(), &texts, &Changes::new(), &AppendOptions::new()).unwrap();
     }
     (memory, log)
 }
@@ -228,13 +233,16 @@ fn a_deletion_that_was_cut_off_is_finished() {
     let memory = Arc::new(Memory::default());
     let log = open(Arc::clone(&memory) as Arc<dyn Engine>);
     let key_of = AppendOptions::new().with_idempotency_key("request");
-    log.core().appender.append(&chat(), &[Message::user("x".repeat(200_000))], &key_of).unwrap();
+    log.core().appender.append(&chat(), &[Message::user("x".repeat(200_000))], &Changes::new(), &key_of).unwrap();
     // More keys than go in one batch.
     for text in 0..300 {
         append(&log, &text.to_string(), Durability::Buffered).unwrap();
     }
     append(&log, "last", Durability::Durable).unwrap();
-    log.core().appender.append(&Name::from("other"), &[Message::user("stays")], &AppendOptions::new()).unwrap();
+    log.core()
+        .appender
+        .append(&Name::from("other"), &[Message::user("stays")], &Changes::new(), &AppendOptions::new())
+        .unwrap();
     let head = log.core().catalogue.published_head(chat().id()).unwrap().unwrap();
     let mut commit = log.core().commit.lock().last_commit();
     commit.count(Some(&head), None);
@@ -257,7 +265,7 @@ fn a_deletion_that_was_cut_off_is_finished() {
     let is_of_chat = |key: &[u8]| key::parse_id(key) == Some(chat().id());
     assert!(left.iter().all(|(key, _)| !is_of_chat(key)), "something of it is left");
     assert_eq!(recovery::verify(log.core(), &mut |_, _| ()).unwrap().problems, []);
-    let receipt = log.core().appender.append(&chat(), &[Message::user("new")], &key_of).unwrap();
+    let receipt = log.core().appender.append(&chat(), &[Message::user("new")], &Changes::new(), &key_of).unwrap();
     assert_eq!((receipt.first_seq, receipt.message_indexes, receipt.duplicate), (1, vec![0], false));
     assert_eq!(super::load(&log, "other").unwrap().messages.len(), 1);
 }

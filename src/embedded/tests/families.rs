@@ -11,7 +11,7 @@ use crate::embedded::engine::{Batch, Directory, Engine, Memory, Order, Visit};
 use crate::embedded::recovery;
 use crate::embedded::sync::{Condvar, Mutex};
 use crate::error::{Error, Result};
-use crate::log::NewConversation;
+use crate::log::{ForkAt, NewConversation};
 use crate::model::{Name, Timestamp};
 use crate::record::key;
 
@@ -79,7 +79,7 @@ impl Engine for Gated {
 }
 
 fn fork(log: &Embedded, parent: &str, child: &str) -> Result<()> {
-    log.core().families.fork(&parent.into(), None, &child.into())
+    log.core().families.fork(&parent.into(), ForkAt::default(), &child.into())
 }
 
 fn delete(log: &Embedded, name: &str) -> Result<()> {

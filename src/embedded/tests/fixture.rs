@@ -12,7 +12,7 @@ use super::super::{Embedded, Opening};
 use super::engines::{Forgetful, all};
 use crate::embedded::engine::{Batch, Engine, Order};
 use crate::embedded::recovery;
-use crate::log::{AppendOptions, ListQuery};
+use crate::log::{AppendOptions, Changes, ForkAt, ListQuery};
 use crate::model::{Chunk, FinishReason, Message, Metadata, Name, Role, Timestamp};
 use crate::record::index_keys;
 use crate::record::{self, Tombstone, key};
@@ -47,10 +47,12 @@ fn write(engine: &Arc<Forgetful>) {
     let log = open(engine);
     let core = log.core();
     for message in said() {
-        core.appender.append(&long, &[message], &AppendOptions::new()).unwrap();
+        core.appender.append(&long, &[message], &Changes::new(), &AppendOptions::new()).unwrap();
     }
     let options = AppendOptions::new().with_idempotency_key("request-1");
-    core.appender.append(&long, &[Message::user("x".repeat(70_000)), Message::user("short")], &options).unwrap();
+    core.appender
+        .append(&long, &[Message::user("x".repeat(70_000)), Message::user("short")], &Changes::new(), &options)
+        .unwrap();
     // Two streams side by side: one is finished, one is dropped.
     let finished = super::begin(&log, &long).unwrap();
     let dropped = super::begin(&log, &long).unwrap();
@@ -63,19 +65,21 @@ fn write(engine: &Arc<Forgetful>) {
     let said = Metadata { id: Some("msg_1".to_owned()), model: Some("m-2".to_owned()), ..Metadata::default() };
     core.appender.finish(&finished, Some(FinishReason::ToolCalls), None, said).unwrap();
     core.appender.abandon(&dropped);
-    core.appender.append(&long, &[Message::user("hidden")], &AppendOptions::new()).unwrap();
+    core.appender.append(&long, &[Message::user("hidden")], &Changes::new(), &AppendOptions::new()).unwrap();
     super::rewind(&log, &long, 15).unwrap();
     super::set_title(&log, &long, "a title").unwrap();
     super::change_tags(&log, &long, &[], &["work", "later"]).unwrap();
     super::summarize(&log, &long, 8, "a summary").unwrap();
     // In the middle of a message; a fork of a fork without entries of its own; one that goes on.
-    core.families.fork(&long, Some(3), &fork).unwrap();
-    core.families.fork(&fork, None, &Name::from("fork of the fork")).unwrap();
-    core.appender.append(&fork, &[Message::user("on the fork")], &AppendOptions::new()).unwrap();
+    core.families.fork(&long, ForkAt { seq: Some(3), time: None }, &fork).unwrap();
+    core.families.fork(&fork, ForkAt::default(), &Name::from("fork of the fork")).unwrap();
+    core.appender.append(&fork, &[Message::user("on the fork")], &Changes::new(), &AppendOptions::new()).unwrap();
     // A writer that is alive when the store is killed.
     let killed = super::begin(&log, "killed").unwrap();
     core.appender.push(&killed, 0, Chunk::text("cut o")).unwrap();
-    core.appender.append(&Name::from("half deleted"), &[Message::user("gone")], &AppendOptions::new()).unwrap();
+    core.appender
+        .append(&Name::from("half deleted"), &[Message::user("gone")], &Changes::new(), &AppendOptions::new())
+        .unwrap();
     log.flush().unwrap();
     let deleted = Name::from("half deleted").id();
     let head = core.catalogue.published_head(deleted).unwrap().unwrap();
@@ -166,9 +170,11 @@ fn a_store_of_version_1_is_read() {
     // A key is still known, and the interrupted deletion is finished.
     let options = AppendOptions::new().with_idempotency_key("request-1");
     let again = [Message::user("x".repeat(70_000)), Message::user("short")];
-    assert!(core.appender.append(&Name::from("long"), &again, &options).unwrap().duplicate);
-    let first =
-        core.appender.append(&Name::from("half deleted"), &[Message::user("new")], &AppendOptions::new()).unwrap();
+    assert!(core.appender.append(&Name::from("long"), &again, &Changes::new(), &options).unwrap().duplicate);
+    let first = core
+        .appender
+        .append(&Name::from("half deleted"), &[Message::user("new")], &Changes::new(), &AppendOptions::new())
+        .unwrap();
     assert_eq!((first.first_seq, first.message_indexes), (1, vec![0]));
 }
 

@@ -9,7 +9,7 @@ use super::engines::all;
 use crate::embedded::engine::{Batch, Directory, Engine, LARGE_BYTES, Memory, Order, Visit};
 use crate::embedded::recovery;
 use crate::error::Result;
-use crate::log::{AppendOptions, Limits, Log, NewConversation};
+use crate::log::{AppendOptions, Changes, ForkAt, Limits, Log, NewConversation};
 use crate::model::{Body, Chunk, FinishReason, Json, Message, Metadata, Name, Native, Timestamp};
 use crate::record::key;
 
@@ -19,7 +19,7 @@ fn open(engine: &Arc<Memory>) -> Embedded {
 }
 
 fn append(log: &Embedded, name: &str, messages: &[Message]) {
-    log.core().appender.append(&name.into(), messages, &AppendOptions::new()).unwrap();
+    log.core().appender.append(&name.into(), messages, &Changes::new(), &AppendOptions::new()).unwrap();
 }
 
 fn texts(log: &Embedded, name: &str) -> Vec<String> {
@@ -66,11 +66,11 @@ fn what_is_redacted_is_in_no_value_any_more() {
     let log = open(&engine);
     let options = AppendOptions::new().with_idempotency_key("once");
     let messages = [Message::user("SECRET title"), Message::user("harmless")];
-    log.core().appender.append(&"a".into(), &messages, &options).unwrap();
+    log.core().appender.append(&"a".into(), &messages, &Changes::new(), &options).unwrap();
     let mut call = Message::assistant([Chunk::tool_call("call_1", "read", "{\"p\":\"SECRET\"}")]);
     call.metadata.model = Some("m".to_owned());
     append(&log, "a", &[call, Message::tool("call_1", "SECRET result")]);
-    log.core().families.fork(&"a".into(), None, &"b".into()).unwrap();
+    log.core().families.fork(&"a".into(), ForkAt::default(), &"b".into()).unwrap();
     assert!(holds(&engine, "SECRET") > 0);
     for message in [0, 2, 3] {
         log.core().families.redact(&"b".into(), message, None).unwrap();
@@ -80,7 +80,7 @@ fn what_is_redacted_is_in_no_value_any_more() {
     assert_eq!(holds(&engine, "SECRET"), 0);
     drop(log);
     let log = open(&engine);
-    let receipt = log.core().appender.append(&"a".into(), &messages, &options).unwrap();
+    let receipt = log.core().appender.append(&"a".into(), &messages, &Changes::new(), &options).unwrap();
     assert!(receipt.duplicate, "the key still answers");
     assert!(log.core().families.redact(&"a".into(), 99, None).is_err());
 }
@@ -110,7 +110,7 @@ fn a_fork_inside_an_append_redacts_its_own_message_only() {
     let engine = Arc::new(Memory::default());
     let log = open(&engine);
     append(&log, "a", &[Message::user("shared"), Message::user("the parent's")]);
-    log.core().families.fork(&"a".into(), Some(1), &"b".into()).unwrap();
+    log.core().families.fork(&"a".into(), ForkAt { seq: Some(1), time: None }, &"b".into()).unwrap();
     append(&log, "b", &[Message::user("the child's")]);
     log.core().families.redact(&"b".into(), 1, None).unwrap();
     assert_eq!(texts(&log, "a"), ["shared", "the parent's"]);
@@ -141,8 +141,8 @@ fn a_deleted_conversation_leaves_what_its_forks_read_and_no_more() {
     let log = open(&engine);
     append(&log, "a", &[Message::user("one"), Message::user("two"), Message::user("three")]);
     append(&log, "a", &[Message::user("four")]);
-    log.core().families.fork(&"a".into(), Some(2), &"b".into()).unwrap();
-    log.core().families.fork(&"b".into(), Some(1), &"c".into()).unwrap();
+    log.core().families.fork(&"a".into(), ForkAt { seq: Some(2), time: None }, &"b".into()).unwrap();
+    log.core().families.fork(&"b".into(), ForkAt { seq: Some(1), time: None }, &"c".into()).unwrap();
     append(&log, "b", &[Message::user("b's own")]);
     log.core().families.delete(&"a".into(), None).unwrap();
     assert!(super::load(&log, "a").is_err());
@@ -150,7 +150,8 @@ fn a_deleted_conversation_leaves_what_its_forks_read_and_no_more() {
     assert_eq!(texts(&log, "b"), ["one", "two", "b's own"]);
     assert_eq!(texts(&log, "c"), ["one"]);
     verified(&log);
-    let again = log.core().appender.append(&"a".into(), &[Message::user("again")], &AppendOptions::new());
+    let again =
+        log.core().appender.append(&"a".into(), &[Message::user("again")], &Changes::new(), &AppendOptions::new());
     assert!(matches!(again, Err(crate::Error::SharedByForks { .. })), "{again:?}");
     drop(log);
 
@@ -176,10 +177,10 @@ fn of_what_is_deleted_no_key_is_left_and_no_item_that_forks_do_not_read() {
         let mut message = Message::user(text);
         message.metadata.id = Some(text.to_owned());
         let options = AppendOptions::new().with_idempotency_key(text);
-        log.core().appender.append(&"a".into(), &[message], &options).unwrap();
+        log.core().appender.append(&"a".into(), &[message], &Changes::new(), &options).unwrap();
     };
     ["one", "two", "three"].into_iter().for_each(say);
-    log.core().families.fork(&"a".into(), Some(1), &"b".into()).unwrap();
+    log.core().families.fork(&"a".into(), ForkAt { seq: Some(1), time: None }, &"b".into()).unwrap();
     let receipts: Vec<_> = all(&*engine).into_iter().filter(|(key, _)| key.first() == Some(&key::RECEIPT)).collect();
     assert_eq!((receipts.len(), keys(&engine, key::ITEM)), (3, 3));
     log.core().families.delete(&"a".into(), None).unwrap();
@@ -233,7 +234,11 @@ fn a_lost_or_damaged_head_is_derived_from_the_records() {
         engine.write(Batch { ops: vec![(head.clone(), damage)] }).unwrap();
         let log = open(&engine);
         assert_eq!(texts(&log, "a"), ["one", "two", "four"]);
-        let receipt = log.core().appender.append(&"a".into(), &[Message::user("five")], &AppendOptions::new()).unwrap();
+        let receipt = log
+            .core()
+            .appender
+            .append(&"a".into(), &[Message::user("five")], &Changes::new(), &AppendOptions::new())
+            .unwrap();
         assert_eq!((receipt.first_seq, receipt.message_indexes), (6, vec![4]));
         drop(log);
         let mut batch = Batch::default();
@@ -317,7 +322,7 @@ fn large_values_are_replaced_by_batches_that_say_so() {
         append(&log, name, &[Message::user(&*large)]);
     }
     let families = &log.core().families;
-    families.fork(&"deleted".into(), Some(1), &"fork".into()).unwrap();
+    families.fork(&"deleted".into(), ForkAt { seq: Some(1), time: None }, &"fork".into()).unwrap();
     families.redact(&"redacted".into(), 0, None).unwrap();
     families.delete(&"deleted".into(), None).unwrap();
     families.delete(&"fork".into(), None).unwrap();

@@ -9,8 +9,8 @@ use super::damage::{problems, take};
 use super::engines::all;
 use crate::embedded::engine::{Engine, Memory};
 use crate::embedded::recovery;
-use crate::log::list::ListQuery;
-use crate::log::{AppendOptions, Log};
+use crate::log::list::{ListQuery, MOST_SCANNED};
+use crate::log::{AppendOptions, Changes, Durability, ForkAt, ListSort, Log};
 use crate::model::{Message, Timestamp};
 use crate::record::{Head, Lag, key};
 
@@ -36,7 +36,10 @@ impl Place {
     fn append(&self, log: &Embedded, number: usize, later: i64) {
         self.clock.fetch_add(later, Ordering::Relaxed);
         let name = format!("chat {number}");
-        log.core().appender.append(&name.into(), &[Message::user("hello")], &AppendOptions::new()).unwrap();
+        log.core()
+            .appender
+            .append(&name.into(), &[Message::user("hello")], &Changes::new(), &AppendOptions::new())
+            .unwrap();
     }
 
     /// The conversations that are not at their places, as stored.
@@ -135,7 +138,7 @@ fn a_fork_and_a_backup_begin_at_their_places() {
     let log = place.open(false);
     (0..4).for_each(|_| place.append(&log, 0, 1_000));
     place.clock.fetch_add(1_000, Ordering::Relaxed);
-    log.core().families.fork(&"chat 0".into(), None, &"chat 1".into()).unwrap();
+    log.core().families.fork(&"chat 0".into(), ForkAt::default(), &"chat 1".into()).unwrap();
     assert_eq!((place.lagging(), problems(&log), listed(&log, 10)), (1, vec![], vec![1, 0]));
     let dir = tempfile::tempdir().unwrap();
     recovery::backup(log.core(), &dir.path().join("backup"), &mut |_, _| ()).unwrap();
@@ -145,4 +148,42 @@ fn a_fork_and_a_backup_begin_at_their_places() {
     assert_eq!(restored.lagging(), 0);
     let log = restored.open(false);
     assert_eq!((problems(&log), listed(&log, 10)), (vec![], vec![1, 0]));
+}
+
+/// A page with a filter ends where it has looked at enough, and the pages together have what belongs there, each once.
+#[test]
+fn a_page_with_a_filter_looks_at_so_many_and_no_more() {
+    let place = Place::new();
+    let log = place.open(false);
+    let count = MOST_SCANNED + 2_500;
+    let buffered = AppendOptions::new().with_durability(Durability::Buffered);
+    for number in (0..count).chain((0..count).step_by(100)) {
+        place.clock.fetch_add(700, Ordering::Relaxed);
+        let name = format!("{} {number}", if number % 1_000 == 7 { "rare" } else { "chat" });
+        log.core().appender.append(&name.into(), &[Message::user("x")], &Changes::new(), &buffered).unwrap();
+    }
+    log.sync().unwrap();
+    for sort in [ListSort::Newest, ListSort::Oldest] {
+        for limit in [1, 3, 50] {
+            let mut query = ListQuery::new().with_key_prefix("rare").with_sort(sort).with_limit(limit);
+            let (mut found, mut short) = (Vec::new(), 0);
+            loop {
+                let page = log.list(&query).unwrap();
+                short += usize::from(page.items.len() < limit && page.next.is_some());
+                found.extend(page.items.into_iter().map(|item| item.key.unwrap()));
+                let Some(next) = page.next else { break };
+                query = query.with_after(next);
+            }
+            let mut expected: Vec<_> =
+                (0..count).filter(|number| number % 1_000 == 7).map(|number| format!("rare {number}")).collect();
+            if sort == ListSort::Newest {
+                expected.reverse();
+            }
+            assert_eq!((found, short), (expected, usize::from(limit > 3)), "{sort} {limit}");
+        }
+    }
+    let none = ListQuery::new().with_title("nowhere").with_limit(5);
+    let page = log.list(&none).unwrap();
+    assert!(page.items.is_empty() && page.next.is_some());
+    assert!(log.list(&none.with_after(page.next.unwrap())).unwrap().next.is_none());
 }

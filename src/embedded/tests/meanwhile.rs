@@ -10,7 +10,7 @@ use super::super::{Core, Embedded, Opening, restore};
 use super::damage::problems;
 use crate::embedded::engine::{Batch, Directory, Engine, Memory, Order, Visit};
 use crate::error::Result;
-use crate::log::{AppendOptions, Log};
+use crate::log::{AppendOptions, Changes, Log};
 use crate::model::{Chunk, Message, Name, Timestamp};
 use crate::record::key;
 
@@ -68,7 +68,7 @@ fn chat() -> Name {
 
 fn append(core: &Core, texts: &[&str]) {
     let messages: Vec<Message> = texts.iter().map(|text| Message::user(*text)).collect();
-    core.appender.append(&chat(), &messages, &AppendOptions::new()).unwrap();
+    core.appender.append(&chat(), &messages, &Changes::new(), &AppendOptions::new()).unwrap();
 }
 
 /// A conversation with a large message and two small ones; `event` happens before the next read of a key of this kind.
@@ -151,7 +151,10 @@ fn a_backup_has_no_part_of_a_conversation_that_is_being_created() {
     };
     let log = open(Arc::clone(&engine) as Arc<dyn Engine>);
     let append = |name: &str| {
-        log.core().appender.append(&name.into(), &[Message::user("hello")], &AppendOptions::new()).unwrap();
+        log.core()
+            .appender
+            .append(&name.into(), &[Message::user("hello")], &Changes::new(), &AppendOptions::new())
+            .unwrap();
     };
     // A backup comes to them by id.
     let mut names = ["a", "b"].map(|name| (crate::model::Name::from(name).id(), name));
@@ -192,7 +195,7 @@ fn a_backup_is_of_one_moment() {
     let log = open(Arc::new(Memory::default()));
     let append = |log: &Embedded, name: &str, key: &str| {
         let options = AppendOptions::new().with_idempotency_key(key);
-        log.core().appender.append(&name.into(), &[Message::user("hello")], &options).unwrap()
+        log.core().appender.append(&name.into(), &[Message::user("hello")], &Changes::new(), &options).unwrap()
     };
     ["a", "b"].iter().for_each(|name| _ = append(&log, name, "first"));
     let dir = tempfile::tempdir().unwrap();

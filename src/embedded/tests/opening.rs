@@ -109,7 +109,7 @@ fn a_backup_knows_what_its_store_had_lost() {
 #[cfg(feature = "sled")]
 #[test]
 fn data_that_are_not_those_that_were_there_are_told() {
-    use crate::log::{AppendOptions, Log};
+    use crate::log::{AppendOptions, Changes, Log};
     use crate::model::Message;
 
     let dir = tempfile::tempdir().unwrap();
@@ -121,7 +121,7 @@ fn data_that_are_not_those_that_were_there_are_told() {
     };
     let append = |name: &str| {
         let log = opened(name);
-        log.append(&Name::from("chat"), &[Message::user("hello")], &AppendOptions::new()).unwrap();
+        log.append(&Name::from("chat"), &[Message::user("hello")], &Changes::new(), &AppendOptions::new()).unwrap();
         log.core().commit.lock().last_commit().number
     };
     let why = |name: &str| {
@@ -160,7 +160,7 @@ fn data_that_are_not_those_that_were_there_are_told() {
 #[cfg(feature = "sled")]
 #[test]
 fn damage_of_the_journal_is_known_until_what_is_left_is_repaired() {
-    use crate::log::{AppendOptions, Log};
+    use crate::log::{AppendOptions, Changes, Log};
     use crate::model::Message;
 
     let dir = tempfile::tempdir().unwrap();
@@ -181,7 +181,7 @@ fn damage_of_the_journal_is_known_until_what_is_left_is_repaired() {
     let log = opened("store");
     for number in 0..20 {
         let line = Message::user(format!("line {number}"));
-        log.append(&Name::from("chat"), &[line], &AppendOptions::new()).unwrap();
+        log.append(&Name::from("chat"), &[line], &Changes::new(), &AppendOptions::new()).unwrap();
         if number == 2 {
             std::fs::copy(place("store").join("watermark"), place("early")).unwrap();
         }

@@ -19,7 +19,7 @@ use crate::embedded::state::Writer;
 use crate::embedded::sync::now;
 use crate::embedded::sync::scheduled::{choose, explore, sleep};
 use crate::error::{Error, Result};
-use crate::log::{AppendOptions, Control, Durability, Log, Receipt};
+use crate::log::{AppendOptions, Changes, Control, Durability, ForkAt, Log, Receipt};
 use crate::model::{Chunk, Message, Metadata, Name, Role, Timestamp};
 
 const WINDOW: Duration = Duration::from_millis(20);
@@ -86,7 +86,7 @@ pub(super) fn open(fails: Option<u64>) -> Arc<Embedded> {
 }
 
 pub(super) fn append(log: &Embedded, name: &str, text: &str, options: &AppendOptions) -> Result<Receipt> {
-    log.core().appender.append(&name.into(), &[Message::user(text)], options)
+    log.core().appender.append(&name.into(), &[Message::user(text)], &Changes::new(), options)
 }
 
 pub(super) fn durable() -> AppendOptions {
@@ -270,7 +270,7 @@ fn no_title_outlives_the_text_that_it_came_from() {
     under_every_order(|| {
         let log = open(None);
         append(&log, "parent", "secret", &durable()).unwrap();
-        log.fork(&"parent".into(), None, &"fork".into()).unwrap();
+        log.fork(&"parent".into(), ForkAt::default(), &"fork".into()).unwrap();
         log.control(&"fork".into(), &Control::Title(Some("mine"))).unwrap();
         let titled = spawn(&log, |log| log.control(&"fork".into(), &Control::Title(None)).map(|_| ()));
         log.redact(&"parent".into(), 0, None).unwrap();

@@ -1,6 +1,5 @@
 //! What is asked of all clusters, and put together.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::path::Path;
@@ -9,7 +8,7 @@ use std::thread;
 use super::Sharded;
 use super::member::{BUCKETS, Cluster};
 use crate::error::{Error, Result};
-use crate::log::{BackupSummary, Health, ListPage, ListQuery, Log, Size, TableSize, Verification};
+use crate::log::{BackupSummary, Health, ListCursor, ListPage, ListQuery, Log, Size, TableSize, Verification};
 use crate::model::ConversationId;
 use crate::postgres::Postgres;
 use crate::postgres::backup::Moment;
@@ -58,16 +57,20 @@ impl Sharded {
     /// A page of the list: the first of what the pages of all clusters have.
     pub(super) fn list(&self, query: &ListQuery) -> Result<ListPage> {
         let pages = self.each_at_one_map(|cluster| cluster.list(query))?;
-        let mut has_more = pages.iter().any(|page| page.next.is_some());
+        // What follows the end of one page that goes on may come after items that this page does not have.
+        let ends = pages.iter().filter_map(|page| page.next).map(|next| next.0);
+        let stopped = ends.reduce(|one, other| if query.follows(one, other) { other } else { one });
         let (mut items, mut unreadable) = (Vec::new(), Vec::new());
         for page in pages {
             items.extend(page.items);
             unreadable.extend(page.unreadable);
         }
-        items.sort_unstable_by_key(|item| Reverse(item.cursor().0));
-        has_more |= items.len() > query.limit;
+        items.retain(|item| stopped.is_none_or(|stopped| !query.follows(query.place(item), stopped)));
+        items.sort_unstable_by(|one, other| query.sort.compare(query.place(one), query.place(other)));
+        let has_more = items.len() > query.limit;
         items.truncate(query.limit);
-        let next = items.last().filter(|_| has_more).map(|item| item.cursor());
+        let last = items.last().filter(|_| has_more).map(|item| query.place(item));
+        let next = last.or(stopped).map(ListCursor);
         Ok(ListPage { items, unreadable, next })
     }
 

@@ -8,15 +8,15 @@ use super::places::Place;
 use super::route::{Found, may_be_wrong};
 use crate::error::{Error, Result};
 use crate::log::limits::check_key;
-use crate::log::{Log, fork};
+use crate::log::{ForkAt, Log, fork};
 use crate::model::{ConversationId, Name};
 use crate::postgres::rows::Outcome;
 use crate::postgres::rows::{number, some_number};
 use crate::postgres::statement::Statement;
 
 impl Sharded {
-    /// Makes a conversation that shares the entries up to `at_seq`.
-    pub(super) fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()> {
+    /// Makes a conversation that shares the entries up to `at`.
+    pub(super) fn fork(&self, parent: &Name, at: ForkAt, child: &Name) -> Result<()> {
         check_key(child)?;
         let view = self.view(parent)?.ok_or_else(|| Error::no_conversation(parent))?;
         // The id of a key depends on its owner.
@@ -27,7 +27,7 @@ impl Sharded {
         let id = child.id();
         // Before the name is looked at, as in a store of one cluster.
         let last = view.last_seq();
-        fork::fork_point(parent, last, at_seq)?;
+        fork::fork_point(parent, last, at.seq)?;
         if id == view.id {
             return Err(Error::NameTaken { conversation: child.clone(), actual: last });
         }
@@ -36,9 +36,9 @@ impl Sharded {
             let asked = self.places.asked(view.id);
             let place = asked.place;
             let forked = if bucket_of(id) == place.bucket {
-                self.log(place.cluster)?.fork(parent, at_seq, child)
+                self.log(place.cluster)?.fork(parent, at, child)
             } else {
-                self.fork_elsewhere(parent, at_seq, child, place)
+                self.fork_elsewhere(parent, at, child, place)
             };
             let error = match forked {
                 Err(error) if may_be_wrong(&error) => error,
@@ -61,13 +61,13 @@ impl Sharded {
     }
 
     /// Makes a fork in another bucket than that of its id.
-    fn fork_elsewhere(&self, parent: &Name, at_seq: Option<u64>, child: &Name, place: Place) -> Result<()> {
+    fn fork_elsewhere(&self, parent: &Name, at: ForkAt, child: &Name, place: Place) -> Result<()> {
         let cluster = self.cluster(place.cluster)?;
         let token = token();
         cluster.announce(child, place.bucket, token)?;
         let forked = self
             .claim(child, place.bucket, token)
-            .and_then(|()| cluster.log().make_fork(parent, at_seq, child, Some(token)));
+            .and_then(|()| cluster.log().make_fork(parent, at, child, Some(token)));
         if forked.as_ref().is_err_and(|error| !matches!(error, Error::OutcomeUnknown { .. })) {
             // What is left otherwise, the next one of that name takes away.
             let _ = self.forget_place(child, place, token);

@@ -8,15 +8,15 @@ use super::Sharded;
 use crate::error::Result;
 use crate::history::Cursor;
 use crate::log::{
-    AppendOptions, BackupSummary, Control, Controlled, Health, ListPage, ListQuery, Log, NewConversation, OpenMessage,
-    Order, Receipt, Redaction, Size, Verification, View, Visit, Wait,
+    AppendOptions, BackupSummary, Changes, Control, Controlled, ForkAt, Health, ListPage, ListQuery, Log,
+    NewConversation, OpenMessage, Order, Receipt, Redaction, Size, Verification, View, Visit, Wait,
 };
 use crate::model::{ConversationId, Message, Metadata, Name, Role};
 use crate::postgres::change::truncated;
 
 impl Log for Sharded {
-    fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
-        self.ask_to_make(name, |log| log.append(name, messages, options))
+    fn append(&self, name: &Name, messages: &[Message], changes: &Changes, options: &AppendOptions) -> Result<Receipt> {
+        self.ask_to_make(name, |log| log.append(name, messages, changes, options))
     }
 
     fn begin(
@@ -37,8 +37,8 @@ impl Log for Sharded {
         self.ask(name.id(), |log| log.control(name, control), |_| false)
     }
 
-    fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()> {
-        self.fork(parent, at_seq, child)
+    fn fork(&self, parent: &Name, at: ForkAt, child: &Name) -> Result<()> {
+        self.fork(parent, at, child)
     }
 
     fn delete(&self, name: &Name, at: Option<Cursor>) -> Result<()> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use self::postgres::{Server, server};
 use super::member::bucket_of;
 use super::{Sharded, move_bucket, parse};
-use crate::log::{AppendOptions, Log, Opening, Order, Reading};
+use crate::log::{AppendOptions, Changes, ForkAt, Log, Opening, Order, Reading};
 use crate::model::{Chunk, Message, Name, Timestamp};
 
 #[path = "../../../tests/common/place.rs"]
@@ -66,10 +66,10 @@ fn what_is_read_goes_on_where_the_bucket_went() {
     let log = Sharded::open(&url, Arc::new(Timestamp::now), Duration::ZERO, Opening::default(), true).unwrap();
     let (chat, fork) = (Name::from("chat"), Name::from("fork"));
     for at in 1..=MESSAGES {
-        log.append(&chat, &[message(at)], &AppendOptions::new()).unwrap();
+        log.append(&chat, &[message(at)], &Changes::new(), &AppendOptions::new()).unwrap();
     }
-    Log::fork(&log, &chat, Some(MESSAGES - 1), &fork).unwrap();
-    log.append(&fork, &[message(0)], &AppendOptions::new()).unwrap();
+    Log::fork(&log, &chat, ForkAt { seq: Some(MESSAGES - 1), time: None }, &fork).unwrap();
+    log.append(&fork, &[message(0)], &Changes::new(), &AppendOptions::new()).unwrap();
     let bucket = bucket_of(chat.id());
     let cluster = log.places.of(chat.id()).cluster as u64;
     let mut moving = Moving { url, bucket, cluster };

@@ -49,6 +49,18 @@ pub struct Prompt {
 /// `NothingToSend` if nothing of the conversation is left for this target, `TooLarge` if it is more than the target takes,
 /// `InvalidInput` if the declared tools have one name twice, or parameters that are no object.
 pub fn render(target: Target, conversation: &Conversation, options: &PromptOptions) -> Result<Prompt> {
+    let say = |messages: &[StoredMessage]| (target.wire().render)(target, messages, options);
+    let (request, report) = render_with(target, conversation, options, say)?;
+    Ok(Prompt { request, report })
+}
+
+/// What is said of a conversation, and its report. `say`: in the words of the wire.
+pub(crate) fn render_with<T>(
+    target: Target,
+    conversation: &Conversation,
+    options: &PromptOptions,
+    say: impl FnOnce(&[StoredMessage]) -> Result<(T, Vec<ReportLine>)>,
+) -> Result<(T, Vec<ReportLine>)> {
     let mut report = conversation.report().to_vec();
     let mut lines = Vec::new();
     let messages = summary::summarized(conversation, &mut report);
@@ -77,12 +89,12 @@ pub fn render(target: Target, conversation: &Conversation, options: &PromptOptio
     }
     report.append(&mut lines);
     let held = limits::held(sent, begin);
-    let (request, mut lines) = (target.wire().render)(target, &steps(target.wire(), &held), options)?;
+    let (said, mut lines) = say(&steps(target.wire(), &held))?;
     thinking_turns::without_lines(&mut lines, &forgotten);
     report.append(&mut lines);
     call_text::report(&held, &mut report);
     report.extend(unsigned_texts(target.wire(), &held));
-    Ok(Prompt { request, report })
+    Ok((said, report))
 }
 
 /// The steps of messages in which a provider ran tools itself, apart unless the wire has them in one message: what is said

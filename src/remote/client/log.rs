@@ -11,15 +11,15 @@ use crate::backup;
 use crate::error::{Error, Result};
 use crate::history::Cursor;
 use crate::log::{
-    AppendOptions, BackupSummary, Control, Controlled, Health, ListPage, ListQuery, Log, NewConversation, OpenMessage,
-    Order, Reading, Receipt, Redaction, Size, Verification, View, Visit, Wait,
+    AppendOptions, BackupSummary, Changes, Control, Controlled, ForkAt, Health, ListPage, ListQuery, Log,
+    NewConversation, OpenMessage, Order, Reading, Receipt, Redaction, Size, Verification, View, Visit, Wait,
 };
 use crate::model::{ConversationId, Json, Message, Metadata, Name, Role};
 use crate::record::{Head, Record, key};
 use crate::remote::body;
 use crate::remote::call::{
-    Append, Change, Changed, Changes, Create, Delete, Fork, Item, List, Listed, Look, Nothing, Read, Readings, Redact,
-    Shown, Since, To, Viewed, Which,
+    Append, AppendChanging, Change, Changed, Create, Delete, Fork, Item, List, Listed, Look, Nothing, Read, Readings,
+    Redact, Shown, Since, SinceThen, To, Viewed, Which,
 };
 
 /// Bytes of records of the first answer: many readers want only a few. Each further one has four times as many.
@@ -32,9 +32,15 @@ impl Log for Client {
         &self.shared.welcome.owner
     }
 
-    fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
+    fn append(&self, name: &Name, messages: &[Message], changes: &Changes, options: &AppendOptions) -> Result<Receipt> {
         let again = if options.idempotency_key.is_some() { Again::Repeat } else { Again::Ask };
-        self.shared.write("append", &Append::new(name, options), &body::seal(messages)?, again)
+        let append = Append::new(name, options);
+        if changes.is_empty() {
+            return self.shared.write("append", &append, &body::seal(messages)?, again);
+        }
+        // A server that does not know changes must not take the messages alone.
+        let messages = if messages.is_empty() { Vec::new() } else { body::seal(messages)? };
+        self.shared.write("append_changing", &AppendChanging::new(append, changes), &messages, again)
     }
 
     fn begin(
@@ -48,9 +54,9 @@ impl Log for Client {
     }
 
     fn create(&self, name: &Name, conversation: &NewConversation) -> Result<Receipt> {
-        let NewConversation { title, tags, metadata } = conversation.clone();
+        let NewConversation { title, tags, metadata, time } = conversation.clone();
         let metadata = metadata.map(|metadata| metadata.as_str().to_owned());
-        self.shared.write("create", &Create { name: name.into(), title, tags, metadata }, &[], Again::Ask)
+        self.shared.write("create", &Create { name: name.into(), title, tags, metadata, time }, &[], Again::Ask)
     }
 
     fn control(&self, name: &Name, control: &Control<'_>) -> Result<Controlled> {
@@ -69,8 +75,8 @@ impl Log for Client {
         Ok(Controlled { receipt, tags })
     }
 
-    fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()> {
-        let fork = Fork { parent: parent.into(), at_seq, child: child.into() };
+    fn fork(&self, parent: &Name, at: ForkAt, child: &Name) -> Result<()> {
+        let fork = Fork { parent: parent.into(), at_seq: at.seq, child: child.into(), time: at.time };
         let Nothing {} = self.shared.write("fork", &fork, &[], Again::Ask)?;
         Ok(())
     }
@@ -147,13 +153,13 @@ impl Log for Client {
     }
 
     fn is_there(&self, view: &View) -> Result<bool> {
-        let (Changes { is_there, .. }, _) =
+        let (SinceThen { is_there, .. }, _) =
             self.shared.read("since", &Since { of: which(view), commit: view.commit })?;
         Ok(is_there)
     }
 
     fn is_redacted_since(&self, view: &View, commit: u64) -> Result<bool> {
-        let (Changes { is_redacted, .. }, _) = self.shared.read("since", &Since { of: which(view), commit })?;
+        let (SinceThen { is_redacted, .. }, _) = self.shared.read("since", &Since { of: which(view), commit })?;
         Ok(is_redacted)
     }
 

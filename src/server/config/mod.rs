@@ -192,6 +192,8 @@ pub struct OpenAi {
     pub items_per_request: usize,
     /// Whether items of an unknown type are refused, as OpenAI does. By default they are stored.
     pub strict_item_types: bool,
+    /// Whether items are listed as a provider accepts them, unless a request says otherwise. By default as they are stored.
+    pub repaired_items: bool,
 }
 
 /// The pages for people, under `/pages`.
@@ -313,7 +315,7 @@ impl Default for Log {
 
 impl Default for OpenAi {
     fn default() -> Self {
-        Self { items_per_request: 20, strict_item_types: false }
+        Self { items_per_request: 20, strict_item_types: false, repaired_items: false }
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) struct New {
     metadata: Option<Box<RawValue>>,
 }
 
-fn json(raw: &RawValue) -> Result<Json, Refusal> {
+pub(super) fn json(raw: &RawValue) -> Result<Json, Refusal> {
     Json::new(raw.get()).map_err(|error| Refusal::value("metadata", &error.to_string()))
 }
 
@@ -60,12 +60,17 @@ pub(super) fn create(call: &Call, body: &[u8]) -> Outcome {
 }
 
 pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
-    call.query.check(&["limit", "after", "title", "tag"])?;
+    call.query.check(&["limit", "after", "title", "tag", "key_prefix", "metadata[]", "since", "until", "sort"])?;
     let mut query = ListQuery::new().with_owner(&*call.caller.owner);
     query.limit = usize::try_from(call.query.number("limit", 1, 1_000)?.unwrap_or(50)).unwrap_or(50);
     query.after = call.query.parse("after", "cursor")?;
     query.title = call.query.get("title").map(str::to_owned);
     query.tags = call.query.all("tag").into_iter().map(str::to_owned).collect();
+    query.key_prefix = call.query.get("key_prefix").map(str::to_owned);
+    query.metadata = call.query.fields("metadata");
+    query.since = parameters::moment(call, "since")?;
+    query.until = parameters::moment(call, "until")?;
+    query.sort = call.query.parse("sort", "order: newest, oldest or created")?.unwrap_or_default();
     ok(&call.store().list(&query)?)
 }
 
@@ -113,14 +118,14 @@ pub(super) fn metadata(call: &Call, body: &[u8]) -> Outcome {
     ok(&call.store().set_metadata(parameters::name(call), &json(&metadata)?)?)
 }
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TagChange {
     #[serde(default)]
     #[schemars(with = "Vec<Tag>")]
-    add: Vec<String>,
+    pub(super) add: Vec<String>,
     #[serde(default)]
-    remove: Vec<String>,
+    pub(super) remove: Vec<String>,
 }
 
 #[derive(Serialize, JsonSchema)]

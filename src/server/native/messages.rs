@@ -3,15 +3,19 @@
 use std::time::Duration;
 
 use schemars::JsonSchema;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::conversations::{TagChange, json};
 use super::parameters;
-use crate::history::{Cursor, Entry, StoredMessage};
+use crate::history::{Cursor, Entry, ReportLine, StoredMessage};
 use crate::log::reading::PageSize;
+use crate::log::{Changes, Receipt};
 use crate::model::{Expected, Line, Message, Name};
+use crate::provider;
 use crate::server::app::{Call, Outcome, ok};
-use crate::server::body;
+use crate::server::body::{self, Judged, judged};
 use crate::server::refusal::Refusal;
 
 /// The most messages, and entries, of one answer.
@@ -24,21 +28,61 @@ const BYTES: usize = 16 * 1024 * 1024;
 const LINES: &[&str] = &["application/x-ndjson", "application/jsonl", "application/x-jsonlines"];
 
 pub(super) fn append(call: &Call, body: &[u8]) -> Outcome {
-    call.query.check(&["expect", "durability"])?;
+    call.query.check(&["expect", "durability", "from"])?;
     let name = parameters::writable(call)?;
-    let messages = read(call, &name, body)?;
-    let receipt = call.store().append_with(&name, &messages, &parameters::append(call)?)?;
+    let (messages, changes, report) = match call.query.get("from") {
+        None => {
+            let (messages, changes) = read(call, &name, body)?;
+            (messages, changes, Vec::new())
+        }
+        Some(_) => {
+            judged(call, body, Judged::Checked)?;
+            let parsed = provider::parse(parameters::target(call, "from")?, body::text(body)?)?;
+            (parsed.messages, Changes::new(), parsed.notes)
+        }
+    };
+    let receipt = call.store().append_changing(&name, &messages, &changes, &parameters::append(call)?)?;
     if receipt.duplicate {
         call.app.metrics.repeated.inc();
     } else {
         call.app.metrics.items.inc_by(messages.len() as u64);
     }
-    ok(&receipt)
+    ok(&Appended { receipt, report })
 }
 
-/// One message, an array of them, or one per line.
-fn read(call: &Call, name: &Name, body: &[u8]) -> Result<Vec<Message>, Refusal> {
+/// The receipt of an append, and what of a provider's request could not be read as it is.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Appended {
+    #[serde(flatten)]
+    receipt: Receipt,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    report: Vec<ReportLine>,
+}
+
+/// Messages, and what changes with them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Together<'a> {
+    #[serde(borrow)]
+    messages: Vec<&'a RawValue>,
+    title: Option<String>,
+    #[serde(default)]
+    tags: TagChange,
+    #[serde(borrow)]
+    metadata: Option<&'a RawValue>,
+}
+
+/// What distinguishes [`Together`] from a message.
+#[derive(Deserialize)]
+struct Named {
+    role: Option<IgnoredAny>,
+    messages: Option<IgnoredAny>,
+}
+
+/// One message, an array of them, one per line, or an object that has them and what changes with them.
+fn read(call: &Call, name: &Name, body: &[u8]) -> Result<(Vec<Message>, Changes), Refusal> {
     let text = body::text(body)?;
+    let mut changes = Changes::new();
     let content_type = call.header("content-type").unwrap_or_default();
     let content_type = content_type.split(';').next().unwrap_or_default().trim();
     let lines: Vec<&str> = if LINES.contains(&content_type) {
@@ -47,6 +91,11 @@ fn read(call: &Call, name: &Name, body: &[u8]) -> Result<Vec<Message>, Refusal> 
         let raws: Vec<&RawValue> = serde_json::from_str(text)
             .map_err(|error| Refusal::new(400, "invalid_json", format!("the body cannot be read: {error}")))?;
         raws.into_iter().map(RawValue::get).collect()
+    } else if let Ok(Named { role: None, messages: Some(_) }) = serde_json::from_str(text) {
+        let Together { messages, title, tags, metadata } = body::json(body)?;
+        (changes.title, changes.add_tags, changes.remove_tags) = (title, tags.add, tags.remove);
+        changes.metadata = metadata.map(json).transpose()?;
+        messages.into_iter().map(RawValue::get).collect()
     } else {
         vec![text.trim()]
     };
@@ -60,7 +109,8 @@ fn read(call: &Call, name: &Name, body: &[u8]) -> Result<Vec<Message>, Refusal> 
             _ => Ok(message),
         }
     };
-    lines.iter().enumerate().map(message).collect()
+    let messages = lines.iter().enumerate().map(message).collect::<Result<_, _>>()?;
+    Ok((messages, changes))
 }
 
 fn expected(at: usize, error: &Expected) -> Refusal {

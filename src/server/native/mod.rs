@@ -12,6 +12,7 @@ pub(super) mod parameters;
 mod prompts;
 #[cfg(feature = "search")]
 mod search;
+mod transfer;
 mod usage;
 
 use serde_json::json;
@@ -22,7 +23,7 @@ use super::proxy::Exchange;
 use super::route::{Parameter, Route, header, idempotency_key, json, number, of, optional_json, query, text};
 use super::schemas::{Bytes, Events, NewMessages, Object, Request};
 use crate::history::{NextStep, StoredMessage};
-use crate::log::{Health, ListPage, Receipt, Redaction, Verification};
+use crate::log::{Health, ListPage, ListSort, Receipt, Redaction, Verification};
 #[cfg(feature = "search")]
 use crate::model::Role;
 use crate::provider::{OptionValues, PROMPT_OPTIONS, PromptOption};
@@ -32,8 +33,9 @@ use conversations::{AllUnfinished, Deleted, Described, Found, New, NewFork, TagC
 pub(in crate::server) use events::Pieces;
 use exchanges::Stopped;
 use ingest::Ingested;
-use messages::{Entries, Messages, NewSummary, Rewind};
+use messages::{Appended, Entries, Messages, NewSummary, Rewind};
 use prompts::{Checked, PromptTools, Shown, Targets};
+use transfer::Import;
 
 const DESCRIBED: &str = r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","key":"chat-42","title":"Plans","created_at":"2026-11-22T09:00:00.000000Z","last_activity":"2026-11-22T09:00:00.000000Z","last_seq":1,"messages":0}"#;
 const PAGE: &str = r#"{"items":[{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","key":"chat-42","title":"Plans","created_at":"2026-11-22T09:00:00.000000Z","last_activity":"2026-11-22T09:00:00.000000Z","last_seq":1,"messages":0}]}"#;
@@ -51,6 +53,9 @@ const EXCHANGE: &str = r#"{"exchange":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","st
 #[cfg(feature = "search")]
 const FOUND: &str = r#"{"hits":[{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","key":"chat-42","title":"Plans","found_in":"text","message_index":0,"seq":1,"role":"user","created_at":"2026-11-22T09:00:00.000000Z","excerpt":"hello world","pieces":[{"text":"hello","match":true},{"text":" world"}],"score":1.5}],"next":"1"}"#;
 const USAGE: &str = r#"{"rows":[{"day":"2026-11-25","model":"m-1","answers":2,"input":1200,"cached":1000,"cache_written":0,"output":80,"reasoning":0}]}"#;
+const FILE: &str =
+    r#""{\"conversation\":\"chat-43\",\"role\":\"user\",\"chunks\":[{\"type\":\"text\",\"text\":\"hello\"}]}\n""#;
+const IMPORTED: &str = r#"{"conversations":[{"source_id":"chat-43","conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","key":"chat-43","title":"hello","messages":1,"branches":0,"skipped":{}}],"sum":{"conversations":1,"failed":0,"messages":1,"added":1,"branches":0,"skipped":{}},"notes":[]}"#;
 const REQUEST: &str = r#"{"messages":[{"role":"user","content":"hello"}]}"#;
 const PROMPT: &str = r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","request":{"messages":[{"role":"user","content":"hello"}]},"report":[]}"#;
 
@@ -115,13 +120,22 @@ pub(crate) const ROUTES: &[Route] = &[
         .answers(json::<Described>(DESCRIBED))
         .refuses(&[409]),
     Route::get("/api/v1/conversations", Read, Store(conversations::list))
-        .named("listNativeConversations", "List conversations, newest activity first")
+        .named("listNativeConversations", "List conversations, newest activity first unless `sort` says otherwise")
         .takes(|| {
             vec![
                 number("limit", 1, 1_000, "The most conversations: 1 to 1,000; 50 by default"),
                 query("after", json!({"type":"string","minLength":1}), "The `next` of the previous page"),
                 text("title", "Only titles that hold this text"),
                 text("tag", "Only those with this tag; may be given several times"),
+                text("key_prefix", "Only those with a key that begins so"),
+                query(
+                    "metadata",
+                    json!({"type":"object","additionalProperties":{"type":"string"}}),
+                    "Only those whose metadata have these fields: `metadata[NAME]=VALUE`, a text, or another value's JSON",
+                ),
+                text("since", "Only those that were active last at this time or after it: RFC 3339, or a day"),
+                text("until", "Only those that were active last before this time: RFC 3339, or a day"),
+                one_of("sort", &ListSort::ALL.map(ListSort::as_str), "newest activity, oldest activity, or last created first"),
             ]
         })
         .answers(json::<ListPage>(PAGE)),
@@ -156,8 +170,8 @@ pub(crate) const ROUTES: &[Route] = &[
     Route::post("/api/v1/conversations/{conversation}/messages", Append, Store(messages::append))
         .named(
             "appendMessages",
-            "Append one message, an array of messages, or one per line (application/x-ndjson), all or \
-             none",
+            "Append one message, an array of messages, one per line (application/x-ndjson), or an object with messages \
+             and the title, tags and metadata that change with them: all or none",
         )
         .takes(|| {
             vec![
@@ -168,10 +182,14 @@ pub(crate) const ROUTES: &[Route] = &[
                     "buffered: answered before it is on disk; a crash may lose the last 25 ms",
                 ),
                 key(),
+                target(
+                    "from",
+                    "The body is a request of this wire, or the array of its messages: they are appended; nothing else of it is",
+                ),
             ]
         })
         .body(json::<NewMessages>(r#"{"role":"user","chunks":[{"type":"text","text":"hello"}]}"#))
-        .answers(json::<Receipt>(APPENDED))
+        .answers(json::<Appended>(APPENDED))
         .refuses(&[404, 409, 410, 412, 413, 422]),
     Route::get("/api/v1/conversations/{conversation}/messages", Read, Store(messages::list))
         .named("listMessages", "Read messages, in order")
@@ -278,6 +296,23 @@ pub(crate) const ROUTES: &[Route] = &[
         )
         .answers(json::<Stopped>(STOPPED))
         .refuses(&[404]),
+    Route::get("/api/v1/conversations/{conversation}/export", Read, Store(transfer::export))
+        .named("exportConversation", "A conversation as a file, of this program's transcript or of another program's format")
+        .takes(|| vec![one_of("format", &transfer::written(), "The format; transcript by default, which leaves nothing out")])
+        .answers(of::<Bytes>("application/octet-stream", FILE))
+        .refuses(&[404]),
+    Route::post("/api/v1/import", Append, Store(transfer::import))
+        .named("importConversations", "Import another program's export; a second run adds what is new")
+        .takes(|| {
+            vec![
+                text("format", "The format, if it should not be recognised from the file"),
+                one_of("branches", &["all", "current"], "all, the default: each branch that was not shown is a fork"),
+                at_least("limit", 1, "The most conversations"),
+            ]
+        })
+        .body(of::<Bytes>("application/octet-stream", FILE))
+        .answers(json::<Import>(IMPORTED))
+        .refuses(&[413]),
     Route::get("/api/v1/exchanges/{exchange}", Read, Store(exchanges::get))
         .named("getExchange", "What has become of a call of a model that passed, by its x-convo-exchange")
         .answers(json::<Exchange>(EXCHANGE))

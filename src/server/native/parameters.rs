@@ -1,10 +1,10 @@
 //! What several calls accept: the conversation that a path names, and the parameters of a request that appends, or renders.
 
-use std::str::FromStr as _;
+use std::str::FromStr;
 
 use crate::history::Conversation;
 use crate::log::{AppendOptions, Durability, ExpectedHead};
-use crate::model::{ConversationId, Json, Name};
+use crate::model::{ConversationId, Json, Name, Timestamp};
 use crate::provider::{OptionValues, PROMPT_OPTIONS, PromptOption, PromptOptions, Target, Tool};
 use crate::server::app::Call;
 use crate::server::refusal::Refusal;
@@ -28,6 +28,22 @@ pub(super) fn append(call: &Call) -> Result<AppendOptions, Refusal> {
     let durability = [("durable", Durability::Durable), ("buffered", Durability::Buffered)];
     options.durability = one_of(call, "durability", &durability)?.unwrap_or_default();
     Ok(options)
+}
+
+/// A time, or a day: its beginning.
+struct Moment(Timestamp);
+
+impl FromStr for Moment {
+    type Err = <Timestamp as FromStr>::Err;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Timestamp::of_day_or_time(text).map(Self)
+    }
+}
+
+/// A parameter that is a time, or a day.
+pub(in crate::server) fn moment(call: &Call, name: &str) -> Result<Option<Timestamp>, Refusal> {
+    Ok(call.query.parse::<Moment>(name, "day or time")?.map(|Moment(time)| time))
 }
 
 /// A parameter that is one of a few words, if it is there.

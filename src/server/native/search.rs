@@ -1,6 +1,6 @@
 //! What the words of a query are found in.
 
-use super::usage::Moment;
+use super::parameters;
 use crate::model::Role;
 use crate::search::SearchQuery;
 use crate::server::app::{Call, Outcome, ok};
@@ -19,16 +19,15 @@ pub(super) fn get(call: &Call, _: &[u8]) -> Outcome {
     };
     let mut query = SearchQuery::new(words).with_owner(&*call.caller.owner);
     query.within = call.query.parses("in", "texts, calls or results")?;
-    query.conversation = call.query.get("conversation").map(|name| super::parameters::named(call, name).id());
+    query.conversation = call.query.get("conversation").map(|name| parameters::named(call, name).id());
     query.tags = call.query.all("tag").into_iter().map(str::to_owned).collect();
     let role = |name: &str| {
         let names = Role::ALL.map(Role::as_str).join(", ");
         Role::from_name(name).ok_or_else(|| Refusal::value("role", &format!("{name:?}: expected one of {names}")))
     };
     query.role = call.query.get("role").map(role).transpose()?;
-    let moment = |name| call.query.parse::<Moment>(name, "day or time");
-    query.since = moment("since")?.map(|Moment(time)| time);
-    query.until = moment("until")?.map(|Moment(time)| time);
+    query.since = parameters::moment(call, "since")?;
+    query.until = parameters::moment(call, "until")?;
     query.limit = usize::try_from(call.query.number("limit", 1, MOST)?.unwrap_or(HITS)).unwrap_or_default();
     query.after = call.query.parse("after", "cursor")?;
     ok(&call.app.finder.find(call.store(), &query)?)

@@ -5,9 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::item::Taken;
 use super::items;
-use super::known::{Conversation, conversation, found, missing, name, named, not_found, reused, shown};
+use super::known::{Conversation, conversation, found, missing, name, not_found, own, reused, shown};
 use crate::error::Error;
 use crate::history::EntryKind;
 use crate::log::{ListQuery, NewConversation};
@@ -45,7 +44,7 @@ pub(super) fn create(call: &Call, body: &[u8]) -> Outcome {
     };
     match items.is_empty() {
         true => make(call, &name, metadata).map_err(|error| reused(call, error))?,
-        false => make_with(call, &name, metadata, &items)?,
+        false => _ = items::begin(call, &name, &items, metadata)?,
     }
     ok(&conversation(call, &call.store().describe(&name)?)?)
 }
@@ -65,23 +64,6 @@ fn make(call: &Call, name: &Name, metadata: Option<Json>) -> Result<(), Error> {
     }
 }
 
-/// Makes a conversation by its first items. Their key is of the metadata, too, which comes next: a repetition ends what failed.
-fn make_with(call: &Call, name: &Name, metadata: Option<Json>, items: &[Taken]) -> Result<(), Refusal> {
-    let receipt = items::begin(call, name, items, metadata.as_ref().map_or("", Json::as_str))?;
-    let Some(metadata) = metadata else { return Ok(()) };
-    if receipt.duplicate && call.store().metadata(name)?.is_some() {
-        return Ok(());
-    }
-    if let Err(error) = call.store().set_metadata(name, &metadata) {
-        if !receipt.duplicate {
-            // What is refused leaves nothing, unless something is in it already.
-            let _ = call.store().delete_at(name, receipt.last_seq);
-        }
-        return Err(error.into());
-    }
-    Ok(())
-}
-
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "ConversationUpdate")]
 pub(super) struct Update<'a> {
@@ -91,7 +73,7 @@ pub(super) struct Update<'a> {
 }
 
 pub(super) fn update(call: &Call, body: &[u8]) -> Outcome {
-    let name = name(call)?;
+    let name = name(call);
     let known = found(call, call.store().describe(&name))?;
     // Written out, null empties it; `Option` would read null as absent.
     let fields: Map<String, Value> = body::required(body)?;
@@ -152,7 +134,7 @@ pub(super) struct Deleted {
 }
 
 pub(super) fn delete(call: &Call, _: &[u8]) -> Outcome {
-    let name = name(call)?;
+    let name = name(call);
     found(call, call.store().delete(&name))?;
     ok(&Deleted { id: shown(name.id()), object: "conversation.deleted", deleted: true })
 }
@@ -177,8 +159,7 @@ pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
     let limit = usize::try_from(limit).unwrap_or(20);
     let mut query = ListQuery::new().with_owner(&*call.caller.owner).with_limit(limit);
     if let Some(after) = call.query.get("after") {
-        let item = named(after).map(|id| call.store().describe(call.own(id))).transpose();
-        let item = item.ok().flatten().ok_or_else(|| not_found(after).at("after"))?;
+        let item = call.store().describe(own(call, after)).map_err(|_| not_found(after).at("after"))?;
         query = query.with_after(item.cursor());
     }
     let page = call.store().list(&query)?;

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use axum::http::{HeaderName, HeaderValue};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -9,10 +10,11 @@ use serde_json::value::RawValue;
 use super::item::{Given, Normal, Taken, messages, normal};
 use super::known::{self, found, missing, name, reused};
 use super::listing;
+use super::repaired::{self, Repaired};
 use crate::error::Error;
-use crate::log::{AppendOptions, ExpectedHead, Receipt};
-use crate::model::Name;
-use crate::record;
+use crate::history::ReportLine;
+use crate::log::{AppendOptions, Changes, ExpectedHead, Receipt};
+use crate::model::{Json, Name};
 use crate::server::app::{Call, Outcome, ok};
 use crate::server::body;
 use crate::server::refusal::Refusal;
@@ -20,6 +22,9 @@ use crate::server::schemas::Item;
 
 /// More bytes than an id has that the server gives.
 const ID_BYTES: usize = 100;
+
+/// The key under which a conversation's first items are stored: its name comes from the client's key. No client sends this one.
+const CREATED: &str = "\0created";
 
 /// A list of items, as the API writes it.
 #[derive(Serialize, JsonSchema)]
@@ -32,7 +37,15 @@ pub(super) struct List {
     first_id: Option<String>,
     last_id: Option<String>,
     has_more: bool,
+    /// What was repaired, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    report: Option<Vec<ReportLine>>,
 }
+
+/// What an answer includes if it is asked for.
+const REPORT: &str = "convo.report";
+/// How many lines a report has.
+const LINES: HeaderName = HeaderName::from_static("x-convo-report");
 
 fn raw(json: String) -> Result<Box<RawValue>, Refusal> {
     RawValue::from_string(json).map_err(|error| Refusal::internal(format!("an item is not JSON: {error}")))
@@ -78,14 +91,14 @@ pub(super) struct New<'a> {
 }
 
 pub(super) fn create(call: &Call, body: &[u8]) -> Outcome {
-    let name = name(call)?;
+    let name = name(call);
     found(call, call.store().describe(&name))?;
     let New { items } = body::json(body)?;
     let items = read(call, items.ok_or_else(|| missing("items"))?)?;
     let data = append(call, &name, &items)?;
     let (first_id, last_id) = (data.first().map(|(id, _)| id.clone()), data.last().map(|(id, _)| id.clone()));
     let data = data.into_iter().map(|(_, json)| raw(json)).collect::<Result<_, _>>()?;
-    ok(&List { object: "list", data, first_id, last_id, has_more: false })
+    ok(&List { object: "list", data, first_id, last_id, has_more: false, report: None })
 }
 
 /// Appends items, all or none, and returns them with their ids as they are stored.
@@ -125,7 +138,7 @@ pub(super) fn append(call: &Call, name: &Name, items: &[Taken]) -> Result<Vec<(S
         return Err(duplicate(id));
     }
     let items = normal(items, name.id(), key)?;
-    match (store_all(call, name, &items, &options), twice) {
+    match (store_all(call, name, &items, &Changes::new(), &options), twice) {
         (Err(Error::StaleHead { .. }), Some(id)) => return Err(duplicate(id)),
         (receipt, _) => found(call, receipt)?,
     };
@@ -133,20 +146,24 @@ pub(super) fn append(call: &Call, name: &Name, items: &[Taken]) -> Result<Vec<(S
     Ok(items.into_iter().map(|item| (item.id.clone(), item.to_json())).collect())
 }
 
-/// Makes a conversation by its first items. With a key: by these, beside this content, and no others.
-pub(super) fn begin(call: &Call, name: &Name, items: &[Taken], beside: &str) -> Result<Receipt, Refusal> {
+/// Makes a conversation by its first items and its metadata. With a key: by these, and no others.
+pub(super) fn begin(call: &Call, name: &Name, items: &[Taken], metadata: Option<Json>) -> Result<Receipt, Refusal> {
     let key = call.idempotency_key()?;
     let mut options = AppendOptions::new().with_expected(ExpectedHead::NewConversation);
-    options.idempotency_key = key.map(|key| {
-        let digest = record::digest(format!("{key}\0{beside}").as_bytes());
-        format!("created {:032x}", u128::from_be_bytes(digest))
-    });
-    store_all(call, name, &normal(items, name.id(), key)?, &options).map_err(|error| reused(call, error))
+    options.idempotency_key = key.map(|_| CREATED.to_owned());
+    let changes = metadata.map_or_else(Changes::new, |metadata| Changes::new().with_metadata(metadata));
+    store_all(call, name, &normal(items, name.id(), key)?, &changes, &options).map_err(|error| reused(call, error))
 }
 
-fn store_all(call: &Call, name: &Name, items: &[Normal], options: &AppendOptions) -> Result<Receipt, Error> {
+fn store_all(
+    call: &Call,
+    name: &Name,
+    items: &[Normal],
+    changes: &Changes,
+    options: &AppendOptions,
+) -> Result<Receipt, Error> {
     let appended = messages(items);
-    let receipt = call.store().append_with(name, &appended, options)?;
+    let receipt = call.store().append_changing(name, &appended, changes, options)?;
     if receipt.duplicate {
         call.app.metrics.repeated.inc();
     } else {
@@ -172,14 +189,18 @@ fn repeated(call: &Call, name: &Name, items: &[Taken]) -> Result<Option<Vec<(Str
 }
 
 pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
-    let (store, name) = (call.store(), name(call)?);
+    let (store, name) = (call.store(), name(call));
     let limit = call.query.number("limit", 1, 100)?.unwrap_or(20);
     let limit = usize::try_from(limit).unwrap_or(20);
     let order = call.query.get("order").unwrap_or("desc");
     if !["asc", "desc"].contains(&order) {
         return Err(Refusal::value("order", "expected `asc` or `desc`"));
     }
-    let after = match call.query.get("after").filter(|after| !after.is_empty()) {
+    let after = call.query.get("after").filter(|after| !after.is_empty());
+    if repaired::is_wanted(call)? {
+        return list_repaired(call, &name, limit, order == "asc", after);
+    }
+    let after = match after {
         None => None,
         Some(after) => {
             let place = found(call, listing::place(store, &name, after))?;
@@ -199,7 +220,40 @@ pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
         last => last.map(|last| last.id.clone()),
     };
     let data = page.items.into_iter().map(|item| raw(item.json)).collect::<Result<_, _>>()?;
-    ok(&List { object: "list", data, first_id, last_id, has_more: page.has_more })
+    ok(&List { object: "list", data, first_id, last_id, has_more: page.has_more, report: None })
+}
+
+/// A page of the items that a provider accepts.
+fn list_repaired(call: &Call, name: &Name, limit: usize, ascending: bool, after: Option<&str>) -> Outcome {
+    let repaired = Repaired::of(call, name)?;
+    let begins = match after {
+        None => 0,
+        Some(id) => repaired.after(call, name, id, ascending)?.ok_or_else(|| item_not_found(id).at("after"))?,
+    };
+    let Repaired { mut items, report } = repaired;
+    if !ascending {
+        items.reverse();
+    }
+    let mut room = Some(listing::BYTES);
+    let rest = items.drain(..).skip(begins);
+    let mut page: Vec<_> = rest.take(limit.saturating_add(1)).collect();
+    let fits = page.iter().take(limit).take_while(|item| {
+        let is_there = room.is_some();
+        room = room.and_then(|room| room.checked_sub(item.json.len()));
+        is_there
+    });
+    let fits = fits.count();
+    let has_more = page.len() > fits;
+    page.truncate(fits);
+    let (first_id, last_id) = (page.first().map(|item| item.id.clone()), page.last().map(|item| item.id.clone()));
+    let data = page.into_iter().map(|item| raw(item.json)).collect::<Result<_, _>>()?;
+    let lines = HeaderValue::from(report.len());
+    let included = [call.query.all("include[]"), call.query.all("include")].concat();
+    let is_included = included.iter().flat_map(|names| names.split(',')).any(|name| name == REPORT);
+    let report = is_included.then_some(report);
+    let mut answer = ok(&List { object: "list", data, first_id, last_id, has_more, report })?;
+    answer.headers_mut().insert(LINES, lines);
+    Ok(answer)
 }
 
 fn item_not_found(id: &str) -> Refusal {
@@ -213,11 +267,23 @@ fn item(call: &Call, name: &Name) -> Result<Given, Refusal> {
 }
 
 pub(super) fn get(call: &Call, _: &[u8]) -> Outcome {
-    ok(&raw(item(call, &name(call)?)?.json)?)
+    let id = call.part("item");
+    if repaired::is_made_up(id) || repaired::is_wanted(call)? {
+        let items = Repaired::of(call, &name(call))?.items;
+        if let Some(item) = items.into_iter().find(|item| item.id == id) {
+            return ok(&raw(item.json)?);
+        }
+    }
+    ok(&raw(item(call, &name(call))?.json)?)
 }
 
 pub(super) fn delete(call: &Call, _: &[u8]) -> Outcome {
-    let name = name(call)?;
+    let name = name(call);
+    if repaired::is_made_up(call.part("item")) {
+        let message = "This item is not stored: it was made up, so that a provider accepts the others. Delete the call that it \
+                       answers, or add the tool's output: then it is gone.";
+        return Err(Refusal::invalid("item_id", "item_made_up", message));
+    }
     let Given { id, place: (message, _), chunks, .. } = item(call, &name)?;
     let remove = |chunk| match call.store().remove(&name, message, chunk) {
         Err(Error::NotFound { .. }) => Err(item_not_found(&id)),

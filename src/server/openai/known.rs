@@ -38,10 +38,14 @@ pub(crate) fn not_found(text: &str) -> Refusal {
     Refusal::new(404, None, format!("Conversation with id '{text}' not found."))
 }
 
+/// The caller's conversation of an id, of a UUID, or of a key.
+pub(super) fn own(call: &Call, text: &str) -> Name {
+    named(text).map_or_else(|| call.own(text), |id| call.own(id))
+}
+
 /// The caller's conversation that the path names.
-pub(super) fn name(call: &Call) -> Result<Name, Refusal> {
-    let text = call.part("conversation");
-    named(text).map(|id| call.own(id)).ok_or_else(|| not_found(text))
+pub(super) fn name(call: &Call) -> Name {
+    own(call, call.part("conversation"))
 }
 
 /// The store's description of a conversation; a missing conversation is OpenAI's own error.
@@ -55,7 +59,7 @@ pub(super) fn found<T>(call: &Call, result: crate::Result<T>) -> Result<T, Refus
 /// Why a conversation was not made. Its key has made another one.
 pub(super) fn reused(call: &Call, error: Error) -> Refusal {
     match (error, call.idempotency_key()) {
-        (Error::NameTaken { conversation, .. }, Ok(Some(key))) => {
+        (Error::NameTaken { conversation, .. } | Error::KeyReused { conversation, .. }, Ok(Some(key))) => {
             Error::KeyReused { conversation, key: key.to_owned() }.into()
         }
         (error, _) => error.into(),
@@ -63,7 +67,7 @@ pub(super) fn reused(call: &Call, error: Error) -> Refusal {
 }
 
 pub(super) fn get(call: &Call, _: &[u8]) -> Outcome {
-    let name = name(call)?;
+    let name = name(call);
     ok(&conversation(call, &found(call, call.store().describe(&name))?)?)
 }
 

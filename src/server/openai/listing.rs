@@ -94,8 +94,23 @@ pub(super) fn find(store: &Store, name: &Name, id: &str) -> Result<Option<Given>
             None => return Ok(None),
         },
     };
-    let items = message_at(store, name, message)?.as_ref().map(given).unwrap_or_default();
-    Ok(items.into_iter().find(|item| item.id == id))
+    let Some(stored) = message_at(store, name, message)? else { return Ok(None) };
+    let mut items = given(&stored);
+    if let Some(at) = items.iter().position(|item| item.id == id) {
+        return Ok(Some(items.swap_remove(at)));
+    }
+    // A repaired item may be named by its place; what is one item here may be several there.
+    let Some(place) = synthetic_place(id) else { return Ok(None) };
+    // A whole message is a message, and no result that is in one.
+    let is_it = |item: &Given| item.place == place && (!item.chunks.is_empty() || id.starts_with("msg_"));
+    if let Some(at) = items.iter().position(is_it) {
+        return Ok(Some(items.swap_remove(at)));
+    }
+    let position = stored.chunk_indexes.iter().position(|chunk| *chunk == place.1);
+    let part = position.map(|position| stored.select(|at| at == position));
+    let item = part.as_ref().and_then(|part| given(part).into_iter().next());
+    let is_alone = stored.message.chunks.len() == 1;
+    Ok(item.map(|item| Given { place, chunks: if is_alone { Vec::new() } else { vec![place.1] }, ..item }))
 }
 
 /// Where an item is, or was before it was removed.

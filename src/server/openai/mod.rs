@@ -9,12 +9,13 @@ mod item;
 mod items;
 mod known;
 mod listing;
+mod repaired;
 
 use serde_json::json;
 
 use super::app::Handler::Store;
 use super::keys::Scope::{Append, Delete, Read};
-use super::route::{Parameter, Route, idempotency_key, json, optional_json, query, text};
+use super::route::{Parameter, Route, header, idempotency_key, json, optional_json, query, text};
 use super::schemas::Item;
 use conversations::{Deleted, New, Page, Update};
 use items::{List, New as NewItems};
@@ -34,7 +35,15 @@ fn key() -> Parameter {
 
 fn include() -> Parameter {
     let schema = json!({ "type": "array", "items": { "type": "string" } });
-    query("include[]", schema, "Accepted; everything is returned without it")
+    query("include[]", schema, "Accepted; everything is returned without it. `convo.report`: what was repaired")
+}
+
+/// How a call asks for items as they are stored, or as a provider accepts them.
+fn repaired() -> [Parameter; 2] {
+    let schema = json!({ "type": "boolean" });
+    let about =
+        "Whether items come as OpenAI accepts them, or as they are stored; else the key says it, or the settings";
+    [query(repaired::PARAMETER, schema.clone(), about), header(repaired::HEADER, schema, about)]
 }
 
 /// What pages have: how many of these, from where, in one of these orders.
@@ -86,13 +95,13 @@ pub(crate) const ROUTES: &[Route] = &[
         .named("listConversationItems", "Read a page of items")
         .takes(|| {
             let page = page("The most items; large ones make a page shorter", &["asc", "desc"], "desc: newest first");
-            page.into_iter().chain([include()]).collect()
+            page.into_iter().chain([include()]).chain(repaired()).collect()
         })
         .answers(json::<List>(ITEMS))
         .refuses(&[404]),
     Route::get("/v1/conversations/{conversation}/items/{item}", Read, Store(items::get))
         .named("getConversationItem", "Read one item")
-        .takes(|| vec![include()])
+        .takes(|| [include()].into_iter().chain(repaired()).collect())
         .answers(json::<Item>(ITEM))
         .refuses(&[404]),
     Route::delete("/v1/conversations/{conversation}/items/{item}", Delete, Store(items::delete))

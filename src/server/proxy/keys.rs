@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use super::headers::{CREDENTIALS, parameters};
 use crate::provider::Target;
 use crate::server::app::{App, Caller};
-use crate::server::auth::{known, nobody};
+use crate::server::auth::{OWNER, known, nobody, on_behalf};
 use crate::server::keys::Scope;
 use crate::server::refusal::Refusal;
 use crate::server::upstream::Upstream;
@@ -46,8 +46,10 @@ pub(super) fn caller(
         place = Some(name);
     }
     headers.remove(OWN);
+    let named = headers.clone();
+    headers.remove(OWNER);
     if app.keys.is_none() {
-        return Ok((nobody(Scope::ALL.to_vec()), place));
+        return Ok((on_behalf(nobody(Scope::ALL.to_vec()), &named)?, place));
     }
     let unknown = |message: &str| Err(Refusal::new(401, "invalid_api_key", message));
     let mut callers = given.iter().map(|secret| known(app, secret));
@@ -55,7 +57,7 @@ pub(super) fn caller(
         (None, _) => unknown(
             "This server needs a key of its own: send it as the header `x-convo-key: KEY`, or in the place of the provider's key.",
         ),
-        (Some(Some(caller)), None) => Ok((caller, place)),
+        (Some(Some(caller)), None) => Ok((on_behalf(caller, &named)?, place)),
         (Some(_), Some(_)) => unknown("Several keys of this server came at one time."),
         (Some(None), None) => unknown("Incorrect or expired key of this server provided."),
     }

@@ -31,7 +31,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue};
 use uuid::Uuid;
 
-use super::app::{App, Outcome, Reply};
+use super::app::{App, Caller, Outcome, Reply};
 use super::config::{Record, Repair};
 use super::keys::Scope;
 use super::metrics::Reason;
@@ -73,8 +73,8 @@ pub(crate) fn no_upstream(method: &axum::http::Method, path: &str) -> Option<Ref
     })
 }
 
-/// Passes a request on: the answer, and the caller's key for the log.
-pub(crate) async fn pass(app: &Arc<App>, rates: &Rates, request: Request) -> (Reply, Option<String>) {
+/// Passes a request on: the answer, and the caller for the log.
+pub(crate) async fn pass(app: &Arc<App>, rates: &Rates, request: Request) -> (Reply, Option<Caller>) {
     let (asked, body) = request.into_parts();
     let method = asked.method.clone();
     let full = asked.uri.path().to_owned();
@@ -89,14 +89,13 @@ pub(crate) async fn pass(app: &Arc<App>, rates: &Rates, request: Request) -> (Re
         }
         reply.headers_mut().insert(HeaderName::from_static(RECORDED), HeaderValue::from_static(recorded));
     }
-    (reply, known.key)
+    (reply, known.caller)
 }
 
 /// What is known of a call, however it ends.
 #[derive(Default)]
 struct Known {
-    /// The caller's key.
-    key: Option<String>,
+    caller: Option<Caller>,
     /// Its exchange, and whether it is recorded.
     exchange: Option<(Uuid, &'static str)>,
 }
@@ -115,7 +114,7 @@ async fn begin(
     headers::check(&asked.headers).inspect_err(|_| refused("framing"))?;
     let caller = keys::caller(app, &mut asked.headers, asked.uri.query());
     let (caller, place) = caller.inspect_err(|_| refused("key"))?;
-    known.key = Some(caller.key.clone());
+    known.caller = Some(caller.clone());
     if !caller.scopes.contains(&Scope::Append) {
         refused("scope");
         return Err(Refusal::missing_scope(Scope::Append));

@@ -17,7 +17,8 @@ use crate::error::{Error, Result};
 use crate::history::Cursor;
 use crate::log::limits::{check_chunk, check_messages};
 use crate::log::{
-    AppendOptions, Around, Control, Controlled, ExpectedHead, Log, NewConversation, OpenMessage, Receipt,
+    AppendOptions, Around, Changes, Control, Controlled, ExpectedHead, ForkAt, Log, NewConversation, OpenMessage,
+    Receipt,
 };
 use crate::model::{Chunk, FinishReason, Json, Message, Metadata, Name, Role};
 use crate::record::Body;
@@ -119,11 +120,13 @@ impl Around for Quota {
         &*self.log
     }
 
-    fn append(&self, name: &Name, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
-        let content = check_messages(messages)?;
+    fn append(&self, name: &Name, messages: &[Message], changes: &Changes, options: &AppendOptions) -> Result<Receipt> {
+        let content = if messages.is_empty() { 0 } else { check_messages(messages)? };
         let is_limited = self.usages.most().bytes > 0;
-        let bytes = if is_limited { Body::messages(messages, content)?.content().len() as u64 } else { 0 };
-        let write = |options: &AppendOptions| self.log.append(name, messages, options);
+        let said = if is_limited { Body::messages(messages, content)?.content().len() as u64 } else { 0 };
+        let changed = if changes.is_empty() { 0 } else { changes.bytes() as u64 + ENTRY };
+        let bytes = said + changed;
+        let write = |options: &AppendOptions| self.log.append(name, messages, changes, options);
         match proxy::whose_book(name) {
             Some(whose) => self.write_beside(whose, bytes, proxy::is_end(messages), || write(options)),
             None => self.write(name, bytes, options, |receipt| receipt, write),
@@ -147,7 +150,7 @@ impl Around for Quota {
     }
 
     fn create(&self, name: &Name, conversation: &NewConversation) -> Result<Receipt> {
-        let NewConversation { title, tags, metadata } = conversation;
+        let NewConversation { title, tags, metadata, time: _ } = conversation;
         let metadata = metadata.as_ref().map_or(0, |metadata| metadata.as_str().len());
         let texts = title.iter().chain(tags).map(String::len).sum::<usize>();
         let bytes = (metadata + texts) as u64 + ENTRY;
@@ -179,14 +182,14 @@ impl Around for Quota {
         Ok(controlled)
     }
 
-    fn fork(&self, parent: &Name, at_seq: Option<u64>, child: &Name) -> Result<()> {
+    fn fork(&self, parent: &Name, at: ForkAt, child: &Name) -> Result<()> {
         let owner = if child.owner().is_some() { self.owner(child)? } else { self.owner(parent)? };
         let view = if self.usages.most().bytes > 0 { self.log.view(parent)? } else { None };
-        let through = at_seq.unwrap_or(u64::MAX);
+        let through = at.seq.unwrap_or(u64::MAX);
         let shared = view.map_or(Ok(0), |view| read_bytes(&*self.log, &view, through))?;
         let amount = Amount { bytes: shared + ENTRY, conversations: 1 };
         let taken = self.usages.take(&owner, amount)?;
-        self.log.fork(parent, at_seq, child)?;
+        self.log.fork(parent, at, child)?;
         taken.keep(amount);
         Ok(())
     }

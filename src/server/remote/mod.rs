@@ -23,6 +23,7 @@ pub(crate) use self::writes::interrupt_unheard;
 pub(crate) const ROUTES: &[Route] = &[
     Route::post("/api/v1/log/hello", Scope::Read, Handler::Store(hello)),
     Route::post("/api/v1/log/append", Scope::Append, Handler::Store(writes::append)),
+    Route::post("/api/v1/log/append_changing", Scope::Append, Handler::Store(writes::append_changing)),
     Route::post("/api/v1/log/begin", Scope::Append, Handler::Store(writes::begin)),
     Route::post("/api/v1/log/push", Scope::Append, Handler::Store(writes::push)),
     Route::post("/api/v1/log/finish", Scope::Append, Handler::Store(writes::finish)),

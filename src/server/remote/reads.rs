@@ -14,7 +14,7 @@ use crate::log::{ListQuery, Order, Reading, reading};
 use crate::model::{ConversationId, Name};
 use crate::record::{Record, key};
 use crate::remote::call::{
-    Changes, Item, List, Listed, Look, Named, Read, Readings, Shown, Since, Viewed, Wait, Waited,
+    Item, List, Listed, Look, Named, Read, Readings, Shown, Since, SinceThen, Viewed, Wait, Waited,
 };
 use crate::remote::failure::Failure;
 use crate::server::app::{App, Call, Outcome, Streaming};
@@ -79,7 +79,7 @@ pub(super) fn since(call: &Call, body: &[u8]) -> Outcome {
         Some(view) => call.store().log().is_redacted_since(view, commit)?,
         None => true,
     };
-    answer(&Changes { is_there: view.is_some(), is_redacted }, &[])
+    answer(&SinceThen { is_there: view.is_some(), is_redacted }, &[])
 }
 
 pub(super) fn item(call: &Call, body: &[u8]) -> Outcome {

@@ -5,9 +5,11 @@ use std::time::Instant;
 
 use super::call::{answer, asked, is_admin, name, writable};
 use crate::error::Error;
-use crate::log::{Control, NewConversation};
-use crate::model::Json;
-use crate::remote::call::{Append, Begun, Change, Changed, Create, Delete, Finish, Fork, Nothing, Push, Redact, To};
+use crate::log::{Changes, Control, ForkAt, NewConversation};
+use crate::remote::call::{
+    Append, AppendChanging, Begun, Change, Changed, Create, Delete, Finish, Fork, Nothing, Push, Redact, To,
+    metadata_of,
+};
 use crate::remote::{body, call};
 use crate::server::app::{App, Call, Outcome};
 use crate::server::keys::{Scope, hex, random};
@@ -17,13 +19,20 @@ use crate::server::writers::Writer;
 pub(super) fn append(call: &Call, body: &[u8]) -> Outcome {
     let (asked, bytes): (Append, _) = asked(body)?;
     let name = writable(call, &asked.name)?;
-    answer(&call.store().log().append(&name, &body::open(bytes)?, &asked.options()?)?, &[])
+    answer(&call.store().log().append(&name, &body::open(bytes)?, &Changes::new(), &asked.options()?)?, &[])
+}
+
+pub(super) fn append_changing(call: &Call, body: &[u8]) -> Outcome {
+    let (asked, bytes): (AppendChanging, _) = asked(body)?;
+    let name = writable(call, &asked.append.name)?;
+    let messages = if bytes.is_empty() { Vec::new() } else { body::open(bytes)? };
+    answer(&call.store().log().append(&name, &messages, &asked.changes()?, &asked.append.options()?)?, &[])
 }
 
 pub(super) fn create(call: &Call, body: &[u8]) -> Outcome {
-    let (Create { name, title, tags, metadata }, _) = asked(body)?;
-    let metadata = metadata.as_deref().map(json).transpose()?;
-    let new = NewConversation { title, tags, metadata };
+    let (Create { name, title, tags, metadata, time }, _) = asked(body)?;
+    let metadata = metadata.as_deref().map(metadata_of).transpose()?;
+    let new = NewConversation { title, tags, metadata, time };
     answer(&call.store().log().create(&writable(call, &name)?, &new)?, &[])
 }
 
@@ -42,7 +51,7 @@ pub(super) fn change(call: &Call, body: &[u8]) -> Outcome {
             let (remove, add): (Vec<&str>, Vec<&str>) = (texts(&remove), texts(&add));
             control(&Control::Tags { remove: &remove, add: &add })
         }
-        To::Metadata(metadata) => control(&Control::Metadata(&json(&metadata)?)),
+        To::Metadata(metadata) => control(&Control::Metadata(&metadata_of(&metadata)?)),
         To::Rewind { to } => control(&Control::Rewind { to }),
         To::Remove { message, chunk } => control(&Control::Remove { message, chunk }),
         To::Summarize { through, text } => control(&Control::Summarize { through, text: &text }),
@@ -54,19 +63,15 @@ fn texts(texts: &[String]) -> Vec<&str> {
     texts.iter().map(String::as_str).collect()
 }
 
-fn json(text: &str) -> Result<Json, Error> {
-    Json::new(text).map_err(|error| Error::InvalidInput(format!("the metadata cannot be read: {error}")))
-}
-
 pub(super) fn fork(call: &Call, body: &[u8]) -> Outcome {
-    let (Fork { parent, at_seq, child }, _) = asked(body)?;
+    let (Fork { parent, at_seq, child, time }, _) = asked(body)?;
     let parent = name(call, &parent)?;
     let child = match child.owner {
         // The log gives it the owner of its parent.
         None if is_admin(call) => child.bare(),
         _ => writable(call, &child)?,
     };
-    call.store().log().fork(&parent, at_seq, &child)?;
+    call.store().log().fork(&parent, ForkAt { seq: at_seq, time }, &child)?;
     answer(&Nothing {}, &[])
 }
 

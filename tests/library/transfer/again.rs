@@ -1,8 +1,8 @@
 //! Imported once more: what is new is added, what changed is a fork, nothing is there twice.
 
-use conversation_store::Store;
 use conversation_store::model::{Chunk, Message};
 use conversation_store::transfer::ImportOptions;
+use conversation_store::{ListQuery, Store};
 use serde_json::{Value, json};
 
 use super::{conversations, imported, into, messages, run, sample};
@@ -147,4 +147,50 @@ fn sessions_that_grow_line_by_line_stay_one_conversation() {
         assert_eq!(chunks(&growing), chunks(&whole), "{file}");
         assert_eq!(conversations(&growing).len(), 1, "{file}");
     }
+}
+
+/// A conversation has the times of its source, whenever and how often it is imported; so has a fork.
+#[test]
+fn times_are_those_of_the_source() {
+    let conversation = |id: &str, begins: u64, says: &[(&str, &str, &str)]| {
+        let mut mapping = serde_json::Map::new();
+        for (at, (id, parent, text)) in (0_u64..).zip(says) {
+            let role = if at % 2 == 0 { "user" } else { "assistant" };
+            let message = json!({ "id": id, "author": { "role": role }, "create_time": begins + 60 * at,
+                "content": { "content_type": "text", "parts": [text] } });
+            mapping.insert((*id).to_owned(), json!({ "id": id, "message": message, "parent": parent, "children": [] }));
+        }
+        json!({ "id": id, "current_node": says.last().unwrap().0, "mapping": mapping })
+    };
+    let old = [("a", "", "<environment_context>x</environment_context>"), ("b", "a", "yes"), ("c", "a", "Why?")];
+    let export = |grown: bool| {
+        let new = [("a", "", "hello"), ("b", "a", "yes"), ("c", "b", "more")];
+        let new = &new[..if grown { 3 } else { 2 }];
+        json!([conversation("new", 1_600_000_000, new), conversation("old", 1_500_000_000, &old)]).to_string()
+    };
+    let (store, _) = imported("x.json", &export(false));
+    let listed = |store: &Store| -> Vec<(String, i64, i64)> {
+        let seconds = |time: conversation_store::model::Timestamp| time.as_micros() / 1_000_000;
+        let items = store.list(&ListQuery::new()).unwrap().items.into_iter();
+        items.map(|item| (item.key.unwrap(), seconds(item.created_at), seconds(item.last_activity))).collect()
+    };
+    let of = |key: &str, made: i64, active: i64| (key.to_owned(), made, active);
+    let mut expected = vec![
+        of("chatgpt:new", 1_600_000_000, 1_600_000_060),
+        of("chatgpt:old", 1_500_000_000, 1_500_000_120),
+        of("chatgpt:old:b", 1_500_000_060, 1_500_000_060),
+    ];
+    assert_eq!(listed(&store), expected);
+    into(&store, "x.json", &export(false));
+    assert_eq!(listed(&store), expected, "imported again");
+    into(&store, "x.json", &export(true));
+    expected[0].2 += 60;
+    assert_eq!(listed(&store), expected, "grown");
+    // What no person wrote is no title.
+    assert_eq!(store.describe("chatgpt:new").unwrap().title.as_deref(), Some("hello"));
+    assert_eq!(store.describe("chatgpt:old").unwrap().title.as_deref(), Some("Why?"));
+    assert!(store.verify(|_, _| ()).unwrap().problems.is_empty());
+    // What is said now is active now.
+    store.append("chatgpt:old", &[Message::user("now")]).unwrap();
+    assert_eq!(listed(&store)[0].0, "chatgpt:old");
 }

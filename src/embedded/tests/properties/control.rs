@@ -9,6 +9,7 @@ use super::super::model::{Conversation, Kept, What, hidden};
 use super::super::{change_tags, load, rewind, set_title, summarize};
 use super::{World, name};
 use crate::error::Error;
+use crate::log::ForkAt;
 
 impl World {
     /// The index of a message that is counted from the end.
@@ -174,7 +175,7 @@ impl World {
         let end = self.conversations[at].as_ref().map_or(0, |conversation| conversation.lines.len() + 1);
         let seq = seq.map(|seq| end.saturating_sub(seq));
         let at_seq = seq.map(|seq| seq as u64);
-        let result = self.log().core().families.fork(&name(at), at_seq, &name(child));
+        let result = self.log().core().families.fork(&name(at), ForkAt { seq: at_seq, time: None }, &name(child));
         self.settle(at);
         let Some(parent) = &self.conversations[at] else {
             prop_assert!(matches!(result, Err(Error::NotFound { .. })), "{result:?}");

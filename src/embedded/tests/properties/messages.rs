@@ -11,7 +11,7 @@ use super::super::model::{Conversation, Kept, What, Writer, grow};
 use super::op::Expect;
 use super::{NAMES, Place, World, name};
 use crate::error::Error;
-use crate::log::{AppendOptions, Durability, ExpectedHead};
+use crate::log::{AppendOptions, Changes, Durability, ExpectedHead};
 use crate::model::{Chunk, FinishReason, Message, Metadata, Role};
 
 /// The delta of a chunk: its index decides its kind.
@@ -45,7 +45,7 @@ impl World {
         if let Some(key) = key {
             options = options.with_idempotency_key(format!("key {key}"));
         }
-        let result = self.log().core().appender.append(&name(at), messages, &options);
+        let result = self.log().core().appender.append(&name(at), messages, &Changes::new(), &options);
         let kept = key.and_then(|key| known?.keys.get(&key)).cloned();
         match kept {
             Some(kept) if kept.content.as_deref().is_none_or(|content| content == messages) => {

@@ -118,6 +118,12 @@ fn check_ids(of: &ItemType, item: &Object, place: &str, out: &mut Findings) {
     }
 }
 
+/// Whether the wire takes an item of this type with this id.
+#[cfg(feature = "server")]
+pub(crate) fn takes_id(kind: &str, id: &str) -> bool {
+    is_word(id, ID) && ITEMS.iter().find(|item| item.name == kind).is_none_or(|item| id.starts_with(item.prefix))
+}
+
 fn check_call(call: &Object, place: &str, out: &mut Findings) {
     let name = call.get("name").unwrap_or(&Value::Null);
     if !name.as_str().is_some_and(|name| is_word(name, NAME)) {

@@ -4,10 +4,11 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::Renderer;
 use super::native::NativeItem;
 use super::request::{Content, Entry, Item as Written, Part, Summary};
+use super::{Parted, Renderer, made_for, source};
 use crate::error::Result;
+use crate::history::MessageState;
 use crate::history::report::{Cited, Fact, IdGone, Thought as Why, Unsent};
 use crate::model::{Body, Chunk};
 use crate::provider::openai_responses::manner::{NAME, PROVIDER};
@@ -15,7 +16,7 @@ use crate::provider::openai_responses::read::item::{is_given, is_part};
 use crate::provider::prompt::foreign::as_text;
 use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::options::Thinking;
-use crate::provider::prompt::turns::{Call, Turn};
+use crate::provider::prompt::turns::{Call, Reply, Turn};
 
 /// A chunk, made ready.
 #[derive(Debug)]
@@ -90,24 +91,24 @@ impl<'a> Renderer<'a> {
             self.put_calls_last(&turn, &mut slots);
         }
         let keeps_ids = if whole { self.take_ids(&slots) } else { vec![false; slots.len()] };
-        let (mut content, mut asked, mut of_item) = (Vec::new(), Vec::new(), None);
+        let (mut content, mut asked, mut of_item) = (Parted::default(), Vec::new(), None);
         for (slot, keeps_id) in slots.into_iter().zip(keeps_ids) {
             let item = |given: &NativeItem<'_>| if keeps_id { given.whole() } else { given.without_id() };
             let entry = match slot.place {
                 Place::Part(part) => {
                     // Parts of two messages are not one message.
                     if slot.item.is_some() && of_item.is_some() && slot.item != of_item {
-                        self.message("assistant", std::mem::take(&mut content));
+                        self.message("assistant", &turn, std::mem::take(&mut content));
                     }
                     of_item = slot.item;
-                    content.push(part);
+                    content.push(slot.chunk, part);
                     continue;
                 }
                 Place::Message(given) => Entry::Raw(item(&given)),
                 Place::Item(item) => {
                     let given = &item.given;
                     if is_given(given.kind(), given.text("execution") == "client") && !self.is_answer(slot.chunk) {
-                        self.message("assistant", std::mem::take(&mut content));
+                        self.message("assistant", &turn, std::mem::take(&mut content));
                         self.answers(&turn, std::mem::take(&mut asked))?;
                     }
                     let json = item.json();
@@ -142,12 +143,12 @@ impl<'a> Renderer<'a> {
                     entry
                 }
             };
-            self.message("assistant", std::mem::take(&mut content));
-            self.input.push(entry);
+            self.message("assistant", &turn, std::mem::take(&mut content));
+            self.input.push((entry, source(turn.stored, slot.chunk)));
         }
-        self.message("assistant", content);
+        self.message("assistant", &turn, content);
         self.answers(&turn, asked)?;
-        self.message("user", media);
+        self.message("user", &turn, media);
         Ok(())
     }
 
@@ -155,12 +156,19 @@ impl<'a> Renderer<'a> {
     fn answers(&mut self, turn: &Turn<'a>, asked: Vec<Asked<'a>>) -> Result<()> {
         for asked in asked {
             match asked {
-                Asked::Function { call: Call { id: call_id, answer, .. }, custom } => {
+                Asked::Function { call: Call { id: call_id, answer, chunk, .. }, custom } => {
                     let output = self.output(&answer)?;
-                    self.input.push(Entry::Item(match custom {
+                    let entry = Entry::Item(match custom {
                         true => Written::CustomToolCallOutput { call_id, output },
                         false => Written::FunctionCallOutput { call_id, output },
-                    }));
+                    });
+                    let source = match answer {
+                        Reply::Result { stored, chunk, .. } if stored.state != MessageState::Synthetic => {
+                            source(stored, chunk)
+                        }
+                        Reply::Result { .. } | Reply::Made(_) => made_for(turn.stored, chunk),
+                    };
+                    self.input.push((entry, source));
                 }
                 Asked::Other { chunk, given } => self.answer(turn, chunk, &given),
             }
@@ -178,11 +186,11 @@ impl<'a> Renderer<'a> {
     }
 
     /// The chunks in their order; and media, which the model cannot have said.
-    fn slots(&mut self, turn: &mut Turn<'a>) -> (Vec<Slot<'a>>, Vec<Content<'a>>) {
+    fn slots(&mut self, turn: &mut Turn<'a>) -> (Vec<Slot<'a>>, Parted<'a>) {
         let mut calls = std::mem::take(&mut turn.calls).into_iter().peekable();
         let whose = turn.whose(self.manner.providers, self.options.model.as_deref());
         let is_providers = turn.is_by(self.manner.providers, None);
-        let (mut slots, mut media) = (Vec::new(), Vec::new());
+        let (mut slots, mut media) = (Vec::new(), Parted::default());
         let chunks = &turn.stored.message.chunks;
         // Up to here the chunks are said.
         let mut said = 0;
@@ -241,8 +249,8 @@ impl<'a> Renderer<'a> {
                     Some(Said::Place(place)) => place,
                     Some(Said::Media(attachment, part)) => {
                         self.note_moved(turn, at);
-                        media.push(Part::InputText { text: Cow::Borrowed(attachment.by_assistant()) }.into());
-                        media.push(part);
+                        media.push(at, Part::InputText { text: Cow::Borrowed(attachment.by_assistant()) }.into());
+                        media.push(at, part);
                         Place::Part(Part::OutputText { text: Cow::Borrowed(attachment.moved()) }.into())
                     }
                     None => continue,

@@ -2,10 +2,10 @@
 
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::Renderer;
 use super::assistant::Item;
 use super::native::NativeItem;
 use super::request::Entry;
+use super::{Renderer, made_for, source};
 use crate::history::report::{Fact, IdGone, Unsent};
 use crate::history::{ReportLine, StoredMessage};
 use crate::model::{Body, Chunk, Role};
@@ -72,7 +72,7 @@ impl<'a> Renderer<'a> {
                 let content = stored.message.chunks.get(chunk).map(|chunk| &chunk.body);
                 let Some(Body::Opaque { kind, json, .. }) = content else { return };
                 match NativeItem::read(json).and_then(|given| self.free(stored, chunk, given)) {
-                    Some(item) => self.input.push(Entry::Raw(item.json())),
+                    Some(item) => self.input.push((Entry::Raw(item.json()), source(stored, chunk))),
                     None => self.note(Fact::Removed { kind, why: Unsent::IdUsed(Some(OR_06.id)) }, stored, chunk),
                 }
             }
@@ -80,7 +80,7 @@ impl<'a> Renderer<'a> {
                 if let Some(made) = given.made_answer().and_then(|made| to_raw_value(&made).ok()) {
                     let line = ReportLine::chunk(Fact::ItemAnswered { kind: given.kind() }, turn.stored, chunk);
                     self.report.push(line.with_tool_call_id(given.text("call_id")));
-                    self.input.push(Entry::Raw(made));
+                    self.input.push((Entry::Raw(made), made_for(turn.stored, chunk)));
                 }
             }
         }
@@ -115,7 +115,7 @@ impl<'a> Renderer<'a> {
         }
         if let Some(item) = self.own_item(turn, at, chunk) {
             let json = item.json();
-            self.input.push(Entry::Raw(json));
+            self.input.push((Entry::Raw(json), source(turn.stored, at)));
             self.answer(turn, at, &item.given);
         }
     }

@@ -16,6 +16,8 @@ use std::collections::{BTreeSet, HashSet};
 use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
+#[cfg(feature = "server")]
+use crate::history::Conversation;
 use crate::history::report::{Cited, Fact, Moved, Unsent};
 use crate::history::{MessageState, ReportLine, Rule, StoredMessage};
 use crate::model::{Body, Chunk, Role};
@@ -23,6 +25,8 @@ use crate::provider::openai_responses::manner::{Manner, NAME, PROVIDER};
 use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::options::PromptOptions;
 use crate::provider::prompt::output::{FAILED_WITHOUT_OUTPUT, Piece, failure, pieces};
+#[cfg(feature = "server")]
+use crate::provider::prompt::render::render_with;
 use crate::provider::prompt::render::{nothing_to_send, to_json};
 use crate::provider::prompt::tool_id::{IdRule, NameRule};
 use crate::provider::prompt::tools::declared;
@@ -44,10 +48,52 @@ pub(crate) fn render(
     messages: &[StoredMessage],
     options: &PromptOptions,
 ) -> Result<(Box<RawValue>, Vec<ReportLine>)> {
+    let (instructions, mut renderer) = said(target, messages, options, true)?;
+    let tools = declared(&options.tools, NAMES, BTreeSet::new(), &mut renderer.report)?;
+    let tools = tools.into_iter().map(Into::into).collect();
+    let input = std::mem::take(&mut renderer.input).into_iter().map(|(entry, _)| entry).collect();
+    let request = to_json(&Request { instructions, input, tools })?;
+    Ok((request, renderer.into_report()))
+}
+
+/// Where an item of the input comes from: messages and chunks by their indexes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// A chunk, or several from this one on.
+    Chunk { message: u64, chunk: u32 },
+    /// Nothing: it answers a call that has no answer.
+    MadeFor { message: u64, chunk: u32 },
+    /// Nothing of the conversation.
+    Nobody,
+}
+
+/// An item of the input as JSON, and its source.
+#[cfg(feature = "server")]
+pub(crate) type SentItem = (Box<RawValue>, Source);
+
+/// The items that a prompt has, and its report. Instructions are an item, too.
+#[cfg(feature = "server")]
+pub(crate) fn items(conversation: &Conversation, options: &PromptOptions) -> Result<(Vec<SentItem>, Vec<ReportLine>)> {
+    let target = Target::OPENAI_RESPONSES;
+    render_with(target, conversation, options, |messages| {
+        let (_, mut renderer) = said(target, messages, options, false)?;
+        let input = std::mem::take(&mut renderer.input).into_iter();
+        let items = input.map(|(entry, source)| Ok((to_json(&entry)?, source))).collect::<Result<_>>()?;
+        Ok((items, renderer.into_report()))
+    })
+}
+
+/// What is said. `apart`: the instructions are no item.
+fn said<'a>(
+    target: Target,
+    messages: &'a [StoredMessage],
+    options: &'a PromptOptions,
+    apart: bool,
+) -> Result<(Option<&'a str>, Renderer<'a>)> {
     let manner = Manner::of(target);
     let mut report = Vec::new();
     let turns = turns(messages, |_| IDS, NAMES, &mut report);
-    let instructions = turns.first().and_then(instructions);
+    let instructions = turns.first().filter(|_| apart).and_then(instructions);
     let (pairs, stored) = (Pairs::find(&turns, manner.providers), turns.iter().map(|turn| turn.stored).collect());
     let mut renderer = Renderer {
         manner,
@@ -76,11 +122,34 @@ pub(crate) fn render(
     if is_said && options.continue_last {
         renderer.ask_to_continue(target);
     }
-    let tools = declared(&options.tools, NAMES, BTreeSet::new(), &mut renderer.report)?;
-    let tools = tools.into_iter().map(Into::into).collect();
-    let input = std::mem::take(&mut renderer.input);
-    let request = to_json(&Request { instructions, input, tools })?;
-    Ok((request, renderer.into_report()))
+    Ok((instructions, renderer))
+}
+
+/// The parts of a message, and the chunk that it begins with.
+#[derive(Default)]
+struct Parted<'a> {
+    content: Vec<Content<'a>>,
+    begins: Option<usize>,
+}
+
+impl<'a> Parted<'a> {
+    fn push(&mut self, chunk: usize, part: Content<'a>) {
+        self.begins.get_or_insert(chunk);
+        self.content.push(part);
+    }
+}
+
+/// The source of a chunk at a position.
+fn source(stored: &StoredMessage, at: usize) -> Source {
+    if stored.state == MessageState::Synthetic {
+        return Source::Nobody;
+    }
+    Source::Chunk { message: stored.index, chunk: stored.chunk_index(at) }
+}
+
+/// The source of what answers the call at a position.
+fn made_for(stored: &StoredMessage, at: usize) -> Source {
+    Source::MadeFor { message: stored.index, chunk: stored.chunk_index(at) }
 }
 
 /// What is said so far.
@@ -88,7 +157,7 @@ struct Renderer<'a> {
     manner: &'static Manner,
     options: &'a PromptOptions,
     report: Vec<ReportLine>,
-    input: Vec<Entry<'a>>,
+    input: Vec<(Entry<'a>, Source)>,
     /// The server's ids of items that were given back (OR-06).
     ids: HashSet<String>,
     /// The calls of custom tools, by message and chunk index: their input is not repaired.
@@ -104,11 +173,11 @@ struct Renderer<'a> {
 impl<'a> Renderer<'a> {
     /// A message that is not the model's.
     fn given(&mut self, turn: &Turn<'a>) {
-        let (mut content, mut media) = (Vec::new(), Vec::new());
+        let (mut content, mut media) = (Parted::default(), Parted::default());
         let role = if turn.role == Role::System { "system" } else { "user" };
         for (at, chunk) in turn.said() {
             if self.is_given_item(turn, at, chunk) {
-                self.message(role, std::mem::take(&mut content));
+                self.message(role, turn, std::mem::take(&mut content));
                 self.given_item(turn, at, chunk);
                 continue;
             }
@@ -118,14 +187,14 @@ impl<'a> Renderer<'a> {
             };
             let is_text = matches!(part, Content::Part(Part::InputText { .. }));
             if is_text || turn.role == Role::User {
-                content.push(part);
+                content.push(at, part);
             } else {
                 self.note_moved(turn, at);
-                media.push(part);
+                media.push(at, part);
             }
         }
-        self.message(role, content);
-        self.message("user", media);
+        self.message(role, turn, content);
+        self.message("user", turn, media);
     }
 
     fn part(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<Content<'a>> {
@@ -177,12 +246,13 @@ impl<'a> Renderer<'a> {
         let place = format!("{}[{}]", target.wire().messages, self.input.len());
         self.report.push(ReportLine::new(Fact::NotContinued).at(place.clone()));
         self.report.push(ReportLine::new(Fact::BridgeAdded { text: CONTINUE }).at(place));
-        self.message("user", vec![Part::InputText { text: Cow::Borrowed(CONTINUE) }.into()]);
+        let content = vec![Part::InputText { text: Cow::Borrowed(CONTINUE) }.into()];
+        self.input.push((Entry::Item(Item::Message { role: "user", content }), Source::Nobody));
     }
 
-    fn message(&mut self, role: &'static str, content: Vec<Content<'a>>) {
-        if !content.is_empty() {
-            self.input.push(Entry::Item(Item::Message { role, content }));
+    fn message(&mut self, role: &'static str, turn: &Turn<'a>, Parted { content, begins }: Parted<'a>) {
+        if let Some(at) = begins {
+            self.input.push((Entry::Item(Item::Message { role, content }), source(turn.stored, at)));
         }
     }
 

@@ -235,7 +235,7 @@ fn result_part(part: &Part) -> Value {
 }
 
 /// The id of an item that has none: its place.
-fn synthetic_id(kind: &str, message: u64, chunk: u32) -> String {
+pub(crate) fn synthetic_id(kind: &str, message: u64, chunk: u32) -> String {
     format!("{}_{message}_{chunk}", prefix(kind))
 }
 

@@ -91,6 +91,11 @@ impl Taken {
         Ok(Self { id, kind, fields })
     }
 
+    /// Its type.
+    pub(crate) fn kind(&self) -> &str {
+        &self.kind
+    }
+
     /// The item with its id, and with the fields that an answer of the API must have.
     pub(crate) fn complete(&self, id: &str) -> Normal {
         let mut fields = Extra::new();

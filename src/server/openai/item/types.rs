@@ -87,6 +87,6 @@ pub(super) fn text_of(part: &str) -> Option<&'static str> {
 }
 
 /// The prefix of a type's ids.
-pub(super) fn prefix(name: &str) -> &'static str {
+pub(crate) fn prefix(name: &str) -> &'static str {
     find(name).map_or("item", |known| known.prefix)
 }
