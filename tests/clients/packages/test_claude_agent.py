@@ -130,6 +130,28 @@ def test_appends_at_one_time_lose_and_repeat_nothing(address, name):
     assert sorted(int(line["uuid"]) for line in loaded) == list(range(40))
 
 
+def test_a_session_that_was_made_again_is_another_one(address, name):
+    key = {"project_key": name, "session_id": "s"}
+    one, two, three = ({"type": "user", "uuid": uuid} for uuid in "123")
+
+    async def program():
+        async with AsyncClient(address) as client:
+            first, second = SessionStore(client), SessionStore(client)
+            await second.append(key, [one])
+            await first.delete(key)
+            await first.append(key, [two])
+            # As long as before, and of the same name: what the second store knew is not of this one.
+            await second.append(key, [three])
+            await second.append(key, [two])
+            assert await first.load(key) == [two, three]
+            await first.delete(key)
+            await first.append(key, [one])
+            await second.append(key, [three])
+            assert await first.load(key) == [one, three]
+
+    asyncio.run(program())
+
+
 def test_a_session_is_a_conversation(address, client, name):
     key = {"project_key": name, "session_id": "s"}
 

@@ -88,6 +88,9 @@ class SessionStore(sdk.SessionStore):
                 uuids.add(uuid)
             new.append(cast("dict[str, Any]", entry))
         if not new:
+            # Of the session that is known: it may have been deleted since, and made again.
+            if session is not None and await self._incarnation(name) != session.incarnation:
+                raise StaleCursor("the session was made again", code="stale_cursor")
             return
         metadata = dict(session.metadata) if session is not None else {}
         title = None
