@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -12,7 +13,7 @@ import threading
 import conversation_store
 import httpx
 import pytest
-from conversation_store import AsyncClient, Client, _errors, local
+from conversation_store import AsyncClient, Client, _calls, _errors, local
 
 ROOT = pathlib.Path(__file__).parents[3]
 ANSWER = b"".join(
@@ -58,6 +59,53 @@ def test_lists_and_messages_come_page_by_page(client, name):
     assert texts(client.messages(f"{name}/0?", start=5)) == ["5", "6"]
     assert texts(client.newest(f"{name}/0?", 2)) == ["5", "6"]
     assert client.describe(f"{name}/0?")["metadata"] == {"at": 0}
+
+
+def test_what_the_server_documents_is_there():
+    """All calls and parameters of the native API but those of operators."""
+    described = json.loads(subprocess.run([os.environ["CONVO_BIN"], "openapi"], capture_output=True, text=True, check=True).stdout)
+    documented = {}
+    for path, methods in described["paths"].items():
+        if path.startswith("/api/v1/") and not path.startswith("/api/v1/admin/") and not path.endswith("/request"):
+            for method, call in methods.items():
+                names = [parameter["name"] for parameter in call["parameters"] if parameter["in"] == "query"]
+                documented[method.upper(), re.sub(r"{\w+}", "7", path)] = names
+    # A prompt may be had by POST, with tools, and events are followed.
+    del documented["GET", "/api/v1/conversations/7/prompt"], documented["GET", "/api/v1/conversations/7/events"]
+    given = {"index": 7, "messages": [], "tags": ["t"], "page_size": 7, "by": ["day"], "stream": b"", "metadata": {"NAME": 1}}
+    ours = {}
+    for name, describe in inspect.getmembers(_calls, inspect.isfunction):
+        if name.startswith("_") or describe.__module__ != _calls.__name__ or name == "quote":
+            continue
+        parameters = inspect.signature(describe).parameters
+        call = describe(**{name: given.get(name, "7") for name, kind in parameters.items() if kind.kind is not kind.VAR_KEYWORD})
+        call = call.page("7") if isinstance(call, _calls.Pages) else call
+        ours.setdefault((call.method, call.path), set()).update(query.partition("[")[0] for query in call.query)
+    assert set(ours) == set(documented)
+    for call, names in documented.items():
+        missing = set(names) - ours[call]
+        # Its options are the caller's words.
+        assert not missing or call[1].endswith("/prompt"), (call, missing)
+
+
+def test_a_list_is_filtered_and_an_append_changes_more(client, name):
+    for at in range(3):
+        client.append(f"{name}/{at}", said(str(at)), title=f"t{at}", add_tags=[name], metadata={"n": at, "text": "x"})
+    described = client.describe(f"{name}/1")
+    assert (described["title"], described["tags"], described["metadata"]) == ("t1", [name], {"n": 1, "text": "x"})
+    client.append(f"{name}/1", [], remove_tags=[name], add_tags=["other"])
+    assert client.describe(f"{name}/1")["tags"] == ["other"]
+
+    def keys(**filters):
+        return [item["key"].removeprefix(f"{name}/") for item in client.conversations(key_prefix=f"{name}/", **filters)]
+
+    assert keys(sort="oldest") == ["0", "2", "1"] and keys(sort="created") == ["2", "1", "0"] and keys(title="T2") == ["2"]
+    assert keys(metadata={"n": 2, "text": "x"}) == ["2"] and keys(tags=[name]) == ["2", "0"]
+    last = client.describe(f"{name}/2")["last_activity"]
+    assert keys(since=last) == ["1", "2"] and keys(until=last) == ["0"]
+    assert client.unfinished() == []
+    with pytest.raises(conversation_store.NotFound):
+        client.exchange("0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b")
 
 
 def test_the_asynchronous_client_has_every_method(client, name, asynchronous):

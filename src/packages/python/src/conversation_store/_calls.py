@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 from urllib.parse import quote
 
-from ._types import (Checked, Conversation, ConversationPage, Entries, Ingested, MessagePage, NextStep, Place, Prompt, Receipt, Redaction,
+from ._types import (Checked, Conversation, ConversationPage, Entries, Exchange, Ingested, MessagePage, NextStep, Open, Place, Prompt, Receipt, Redaction,
                      Repaired, StoredMessage, Stopped, Usage)
 
 T = TypeVar("T")
@@ -69,16 +69,18 @@ def describe(conversation: str) -> Call[Conversation]:
     return _get(_of(conversation), _as_it_is)
 
 
-def conversations(*, title: str | None = None, tags: Sequence[str] = (), key_prefix: str | None = None, since: str | None = None,
-                  until: str | None = None, sort: Literal["newest", "oldest", "created"] | None = None, page_size: int = 100) -> Pages[Conversation]:
-    """The owner's conversations, newest activity first, page by page."""
+def conversations(*, title: str | None = None, tags: Sequence[str] = (), key_prefix: str | None = None, metadata: Json | None = None,
+                  since: str | None = None, until: str | None = None, sort: Literal["newest", "oldest", "created"] | None = None,
+                  page_size: int = 100) -> Pages[Conversation]:
+    """The owner's conversations, page by page: those with all tags, and with these fields of metadata; newest activity first."""
+    fields = {f"metadata[{name}]": value if isinstance(value, str) else json.dumps(value) for name, value in (metadata or {}).items()}
 
     def page(after: str | None) -> Call[tuple[list[Conversation], str | None]]:
         def read(answer: ConversationPage) -> tuple[list[Conversation], str | None]:
             return answer["items"], answer.get("next")
 
         return _get("/api/v1/conversations", read, title=title, tag=list(tags) or None, key_prefix=key_prefix, since=since, until=until,
-                    sort=sort, limit=page_size, after=after)
+                    sort=sort, limit=page_size, after=after, **fields)
 
     return Pages(page, None)
 
@@ -192,6 +194,16 @@ def summarize(conversation: str, through: int, text: str) -> Call[Receipt]:
 def stop(conversation: str) -> Call[Stopped]:
     """Stops the answers that are being written to a conversation."""
     return Call("POST", _of(conversation, "/stop"), read=_as_it_is, repeatable=True)
+
+
+def unfinished() -> Call[list[Open]]:
+    """Messages that are being written, or were interrupted."""
+    return _get("/api/v1/unfinished", lambda answer: list(answer["messages"]))
+
+
+def exchange(exchange: str) -> Call[Exchange]:
+    """What has become of a call of a model, by its `x-convo-exchange`."""
+    return _get(f"/api/v1/exchanges/{quote(exchange, safe='')}", _as_it_is)
 
 
 def find(item: str) -> Call[list[Place]]:

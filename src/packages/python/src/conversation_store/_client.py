@@ -93,6 +93,8 @@ class _Methods:
     change_tags = _Method(_calls.change_tags)
     summarize = _Method(_calls.summarize)
     stop = _Method(_calls.stop)
+    unfinished = _Method(_calls.unfinished)
+    exchange = _Method(_calls.exchange)
     find = _Method(_calls.find)
     usage = _Method(_calls.usage)
     check = _Method(_calls.check)

@@ -166,3 +166,31 @@ class Usage(TypedDict, total=False):
     cache_written: int
     output: int
     reasoning: int
+
+
+class _Open(TypedDict):
+    conversation: str
+    message_index: int
+    state: Literal["streaming", "interrupted"]
+
+
+class Open(_Open, total=False):
+    """A message that was begun and is not finished."""
+
+    key: str
+    owner: str
+
+
+class _Exchange(TypedDict):
+    exchange: str
+    state: str
+
+
+class Exchange(_Exchange, total=False):
+    """A call of a model that passed the proxy."""
+
+    how: Literal["new", "continued", "forked", "attempt"]
+    conversation: str
+    message: int
+    status: int
+    error: str
