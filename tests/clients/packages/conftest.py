@@ -39,6 +39,7 @@ def name(request):
 @pytest.fixture
 def asynchronous(address):
     """Runs a coroutine of a client."""
+
     def run(program):
         async def with_client():
             async with AsyncClient(address) as client:
@@ -47,7 +48,6 @@ def asynchronous(address):
         return asyncio.run(with_client())
 
     return run
-
 
 
 @pytest.fixture

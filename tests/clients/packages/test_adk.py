@@ -25,12 +25,24 @@ STATE = {"n": 1, "app:a": [1, {"b": None}], "user:u": "text", "temp:t": 1, "app:
 
 CONTENTS = [
     None,
-    types.Content(role="user", parts=[types.Part(text="hello"), types.Part(inline_data=types.Blob(data=b"\0\xff", mime_type="image/png"))]),
+    types.Content(
+        role="user", parts=[types.Part(text="hello"), types.Part(inline_data=types.Blob(data=b"\0\xff", mime_type="image/png"))]
+    ),
     types.Content(role="model", parts=[types.Part(text="hm", thought=True, thought_signature=b"\1\2"), types.Part(text="I look")]),
-    types.Content(role="model", parts=[types.Part(function_call=types.FunctionCall(id="c", name="f", args={"x": [1]}), thought_signature=b"s")]),
-    types.Content(role="user", parts=[types.Part(function_response=types.FunctionResponse(id="c", name="f", response={"result": 4}))]),
-    types.Content(role="model", parts=[types.Part(executable_code=types.ExecutableCode(code="1", language="PYTHON")),
-                                       types.Part(file_data=types.FileData(file_uri="https://e.x/a", mime_type="text/plain"))]),
+    types.Content(
+        role="model",
+        parts=[types.Part(function_call=types.FunctionCall(id="c", name="f", args={"x": [1]}), thought_signature=b"s")],
+    ),
+    types.Content(
+        role="user", parts=[types.Part(function_response=types.FunctionResponse(id="c", name="f", response={"result": 4}))]
+    ),
+    types.Content(
+        role="model",
+        parts=[
+            types.Part(executable_code=types.ExecutableCode(code="1", language="PYTHON")),
+            types.Part(file_data=types.FileData(file_uri="https://e.x/a", mime_type="text/plain")),
+        ],
+    ),
 ]
 
 
@@ -38,8 +50,16 @@ def event(chance, at):
     content = chance.choice(CONTENTS)
     delta = {name: [at, value] for name, value in STATE.items() if chance.random() < 0.2}
     more = {"error_code": "E", "error_message": "failed"} if chance.random() < 0.1 else {}
-    return Event(id=f"e{at}", author="user" if content and content.role == "user" else "agent", invocation_id=f"i{at}", timestamp=float(at), content=content,
-                 actions=EventActions(state_delta=delta, artifact_delta={"f": at}), long_running_tool_ids={"c"} if at % 3 == 0 else None, **more)
+    return Event(
+        id=f"e{at}",
+        author="user" if content and content.role == "user" else "agent",
+        invocation_id=f"i{at}",
+        timestamp=float(at),
+        content=content,
+        actions=EventActions(state_delta=delta, artifact_delta={"f": at}),
+        long_running_tool_ids={"c"} if at % 3 == 0 else None,
+        **more,
+    )
 
 
 def plain(session):
@@ -62,20 +82,29 @@ def test_random_operations_are_the_same_as_in_memory(address, monkeypatch):
                 ours = SessionService(client)
                 place = {"app_name": f"{seed}/{chance.choice('ab')}", "user_id": chance.choice(["u/1", "ü"])}
                 named = {**place, "session_id": chance.choice(["s", "s/2", " t "])}
-                match chance.choices(["create", "get", "list", "delete", "event", "user"], [3, 5, 2, 1 if at % 5 == 0 else 0, 12, 1])[0]:
+                match chance.choices(
+                    ["create", "get", "list", "delete", "event", "user"], [3, 5, 2, 1 if at % 5 == 0 else 0, 12, 1]
+                )[0]:
                     case "create":
                         state = {name: [at, value] for name, value in STATE.items() if chance.random() < 0.3 and "temp" not in name}
                         made = [await outcome(service.create_session(**named, state=state)) for service in (ours, theirs)]
                         assert made[0] == made[1]
                     case "get":
-                        config = chance.choice([None, GetSessionConfig(num_recent_events=chance.randrange(4)),
-                                                GetSessionConfig(after_timestamp=float(chance.randrange(at)))])
+                        config = chance.choice(
+                            [
+                                None,
+                                GetSessionConfig(num_recent_events=chance.randrange(4)),
+                                GetSessionConfig(after_timestamp=float(chance.randrange(at))),
+                            ]
+                        )
                         found = [plain(await service.get_session(**named, config=config)) for service in (ours, theirs)]
                         assert found[0] == found[1]
                     case "list":
                         if chance.random() < 0.3:
                             del place["user_id"]
-                        listed = [[plain(each) for each in (await service.list_sessions(**place)).sessions] for service in (ours, theirs)]
+                        listed = [
+                            [plain(each) for each in (await service.list_sessions(**place)).sessions] for service in (ours, theirs)
+                        ]
                         assert listed[0] == listed[1]
                     case "delete":
                         for service in (ours, theirs):
@@ -85,10 +114,14 @@ def test_random_operations_are_the_same_as_in_memory(address, monkeypatch):
                         sessions = [await service.get_session(**named) for service in (ours, theirs)]
                         assert (sessions[0] is None) == (sessions[1] is None)
                         # In memory, one that comes twice is the same event if it had nothing temporary.
-                        times = 1 if any(name.startswith("temp:") for name in made.actions.state_delta) else chance.choice([1, 1, 2])
+                        times = (
+                            1 if any(name.startswith("temp:") for name in made.actions.state_delta) else chance.choice([1, 1, 2])
+                        )
                         for _ in range(times if sessions[0] else 0):
-                            returned = [await service.append_event(session, made.model_copy(deep=True))
-                                        for service, session in zip((ours, theirs), sessions, strict=True)]
+                            returned = [
+                                await service.append_event(session, made.model_copy(deep=True))
+                                for service, session in zip((ours, theirs), sessions, strict=True)
+                            ]
                             assert returned[0].model_dump() == returned[1].model_dump()
                             assert plain(sessions[0]) == plain(sessions[1])
                     case "user":
@@ -105,7 +138,9 @@ async def outcome(call):
 
 
 def says(text, **actions):
-    return Event(author="agent", content=types.Content(role="model", parts=[types.Part(text=text)]), actions=EventActions(**actions))
+    return Event(
+        author="agent", content=types.Content(role="model", parts=[types.Part(text=text)]), actions=EventActions(**actions)
+    )
 
 
 def test_a_stale_session_is_refused_and_a_labelled_one_is_not(address, client, name):
@@ -148,8 +183,12 @@ def test_changes_at_one_time_are_all_kept(address, name):
         async with AsyncClient(address) as client:
             service = SessionService(client)
             sessions = [await service.create_session(app_name=name, user_id=f"u{at % 2}") for at in range(8)]
-            await asyncio.gather(*(service.append_event(session, says("x", state_delta={f"app:{at}": at, f"user:{at}": at}))
-                                   for at, session in enumerate(sessions)))
+            await asyncio.gather(
+                *(
+                    service.append_event(session, says("x", state_delta={f"app:{at}": at, f"user:{at}": at}))
+                    for at, session in enumerate(sessions)
+                )
+            )
             loaded = await service.get_session(app_name=name, user_id="u1", session_id=sessions[1].id)
             assert loaded.state == {**{f"app:{at}": at for at in range(8)}, **{f"user:{at}": at for at in range(1, 8, 2)}}
 

@@ -38,7 +38,11 @@ class Slow:
                     for number in range(1000):
                         may.acquire()
                         delta = {"role": "assistant", "content": f"word{number} "}
-                        piece = b"data: " + json.dumps({"id": "c", "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}).encode() + b"\n\n"
+                        piece = (
+                            b"data: "
+                            + json.dumps({"id": "c", "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}).encode()
+                            + b"\n\n"
+                        )
                         self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
                         self.wfile.flush()
                 except OSError:
@@ -61,7 +65,13 @@ def chat_server(address):
         listening = socket.socket()
         listening.bind(("127.0.0.1", 0))
         listening.listen()
-        environment = {**os.environ, "CONVO_URL": address, "OPENAI_BASE_URL": f"{model.url}/v1", "OPENAI_API_KEY": "sk-1", "MODEL": "m-1"}
+        environment = {
+            **os.environ,
+            "CONVO_URL": address,
+            "OPENAI_BASE_URL": f"{model.url}/v1",
+            "OPENAI_API_KEY": "sk-1",
+            "MODEL": "m-1",
+        }
         command = [sys.executable, "-m", "uvicorn", "chat_server:app", "--fd", str(listening.fileno()), "--log-level", "warning"]
         started.append(subprocess.Popen(command, cwd=EXAMPLES, env=environment, pass_fds=[listening.fileno()]))
         # A connection waits until the program accepts it.
@@ -99,7 +109,10 @@ def test_a_chat_is_stored_and_said_once(chat_server, name):
     # Another page has seen less.
     assert page.post(f"/chats/{name}", json={"id": "2", "text": "at one time", "seen": seq}).status_code == 409
     messages = page.get(f"/chats/{name}").json()
-    assert [(message["role"], message["chunks"][0]["text"]) for message in messages] == [("user", "hello"), ("assistant", "I see it. (1)")]
+    assert [(message["role"], message["chunks"][0]["text"]) for message in messages] == [
+        ("user", "hello"),
+        ("assistant", "I see it. (1)"),
+    ]
     seen = messages[-1]["last_seq"]
     seq = page.post(f"/chats/{name}", json={"id": "3", "text": "again", "seen": seen}).json()["seq"]
     assert words(events(page, name, seq, lambda entry: entry["kind"] == "finish")) == "I see it. (2)"

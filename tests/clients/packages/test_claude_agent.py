@@ -6,7 +6,14 @@ import os
 import random
 import shutil
 
-from claude_agent_sdk import ClaudeAgentOptions, InMemorySessionStore, ResultMessage, list_sessions_from_store, project_key_for_directory, query
+from claude_agent_sdk import (
+    ClaudeAgentOptions,
+    InMemorySessionStore,
+    ResultMessage,
+    list_sessions_from_store,
+    project_key_for_directory,
+    query,
+)
 from claude_agent_sdk.testing import run_session_store_conformance
 from conversation_store import AsyncClient, local
 from conversation_store.claude_agent import SessionStore, conversation_key
@@ -38,19 +45,62 @@ def test_the_conformance_suite_of_the_sdk(tmp_path):
 
 LINES = [
     {"type": "summary", "summary": "On rivers", "leafUuid": "x"},
-    {"type": "user", "message": {"role": "user", "content": "look"}, "timestamp": "2026-11-26T01:00:00.000Z", "extra": {"n": 1.5, "none": None}},
-    {"type": "user", "message": {"role": "user", "content": [
-        {"type": "text", "text": "this"},
-        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}},
-        {"type": "document", "title": "d", "source": {"type": "base64", "media_type": "application/pdf", "data": "aGk="}},
-        {"type": "image", "source": {"type": "file", "file_id": "f"}}, "a text", {"no": "type"}]}},
-    {"type": "assistant", "message": {"id": "msg_1", "role": "assistant", "model": "claude-x", "stop_reason": "tool_use", "usage": {
-        "input_tokens": 5, "output_tokens": 2}, "content": [
-            {"type": "thinking", "thinking": "hm", "signature": "c2ln"}, {"type": "redacted_thinking", "data": "eA=="},
-            {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {"ä": [1, None]}}, {"type": "server_tool_use", "id": "s", "name": "w", "input": {}}]}},
-    {"type": "user", "toolUseResult": {"stdout": "\ud83d"}, "message": {"role": "user", "content": [
-        {"type": "tool_result", "tool_use_id": "toolu_1", "is_error": True, "content": [{"type": "text", "text": "n\ud83do"}, {"type": "new", "x": 1}]}]}},
-    {"type": "assistant", "isApiErrorMessage": True, "message": {"role": "assistant", "model": "<synthetic>", "content": [{"type": "text", "text": "API Error"}]}},
+    {
+        "type": "user",
+        "message": {"role": "user", "content": "look"},
+        "timestamp": "2026-11-26T01:00:00.000Z",
+        "extra": {"n": 1.5, "none": None},
+    },
+    {
+        "type": "user",
+        "message": {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "this"},
+                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}},
+                {"type": "document", "title": "d", "source": {"type": "base64", "media_type": "application/pdf", "data": "aGk="}},
+                {"type": "image", "source": {"type": "file", "file_id": "f"}},
+                "a text",
+                {"no": "type"},
+            ],
+        },
+    },
+    {
+        "type": "assistant",
+        "message": {
+            "id": "msg_1",
+            "role": "assistant",
+            "model": "claude-x",
+            "stop_reason": "tool_use",
+            "usage": {"input_tokens": 5, "output_tokens": 2},
+            "content": [
+                {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
+                {"type": "redacted_thinking", "data": "eA=="},
+                {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {"ä": [1, None]}},
+                {"type": "server_tool_use", "id": "s", "name": "w", "input": {}},
+            ],
+        },
+    },
+    {
+        "type": "user",
+        "toolUseResult": {"stdout": "\ud83d"},
+        "message": {
+            "role": "user",
+            "content": [
+                {
+                    "type": "tool_result",
+                    "tool_use_id": "toolu_1",
+                    "is_error": True,
+                    "content": [{"type": "text", "text": "n\ud83do"}, {"type": "new", "x": 1}],
+                }
+            ],
+        },
+    },
+    {
+        "type": "assistant",
+        "isApiErrorMessage": True,
+        "message": {"role": "assistant", "model": "<synthetic>", "content": [{"type": "text", "text": "API Error"}]},
+    },
     {"type": "assistant", "message": {"role": "assistant", "content": None}},
     {"type": "user", "message": "no object"},
     {"type": "custom-title", "customTitle": "Rivers of Asia"},
@@ -76,10 +126,15 @@ def test_random_operations_are_the_same_as_in_memory(address):
                 if chance.random() < 0.3:
                     key["subpath"] = chance.choice(["subagents/agent-1", "subagents/deep/agent-2"])
                 store = chance.choice(ours)
-                match chance.choices(["append", "again", "load", "list", "subkeys", "summaries", "delete"], [10, 3, 6, 2, 2, 2, 1])[0]:
+                match chance.choices(["append", "again", "load", "list", "subkeys", "summaries", "delete"], [10, 3, 6, 2, 2, 2, 1])[
+                    0
+                ]:
                     case "append":
                         lines = [{**chance.choice(LINES), "at": at} for _ in range(chance.randrange(4))]
-                        lines = [{**line, "uuid": f"{at}-{n}"} if line["type"] in ("user", "assistant") else line for n, line in enumerate(lines)]
+                        lines = [
+                            {**line, "uuid": f"{at}-{n}"} if line["type"] in ("user", "assistant") else line
+                            for n, line in enumerate(lines)
+                        ]
                         if lines:
                             await theirs.append(key, lines)
                         await store.append(key, lines)
@@ -97,12 +152,18 @@ def test_random_operations_are_the_same_as_in_memory(address):
                         key = {"project_key": project, "session_id": "s%1"}
                         assert sorted(await store.list_subkeys(key)) == sorted(await theirs.list_subkeys(key))
                     case "summaries":
-                        assert data(await store.list_session_summaries(project)) == data(await theirs.list_session_summaries(project))
+                        assert data(await store.list_session_summaries(project)) == data(
+                            await theirs.list_session_summaries(project)
+                        )
                     case "delete":
                         await theirs.delete(key)
                         await store.delete(key)
                         lost = conversation_key(key)
-                        known = {(text, line) for text, line in known if not (conversation_key(json.loads(text)) + "/").startswith(lost + "/")}
+                        known = {
+                            (text, line)
+                            for text, line in known
+                            if not (conversation_key(json.loads(text)) + "/").startswith(lost + "/")
+                        }
 
     asyncio.run(program())
 
@@ -123,7 +184,9 @@ def test_appends_at_one_time_lose_and_repeat_nothing(address, name):
         async with AsyncClient(address) as client:
             stores = [SessionStore(client) for _ in range(4)]
             # Each line goes to two stores, which know nothing of each other.
-            await asyncio.gather(*(stores[(at + twice) % 4].append(key, [line]) for at, line in enumerate(lines) for twice in (0, 1)))
+            await asyncio.gather(
+                *(stores[(at + twice) % 4].append(key, [line]) for at, line in enumerate(lines) for twice in (0, 1))
+            )
             return await stores[0].load(key)
 
     loaded = asyncio.run(program())
@@ -170,15 +233,27 @@ def test_a_session_is_a_conversation(address, client, name):
     main = conversation_key(key)
     kinds = [(message["role"], *[chunk["type"] for chunk in message["chunks"]]) for message in client.messages(main)]
     assert kinds == [
-        ("system",), ("user", "text"), ("user", "text", "image", "file", "opaque"),
-        ("assistant", "thinking", "thinking", "tool_call", "opaque"), ("user", "tool_result"), ("assistant", "error"), ("assistant",),
-        ("system",), ("system",), ("system",), ("system",), ("system",), ("assistant", "thinking", "thinking", "tool_call", "opaque")]
+        ("system",),
+        ("user", "text"),
+        ("user", "text", "image", "file", "opaque"),
+        ("assistant", "thinking", "thinking", "tool_call", "opaque"),
+        ("user", "tool_result"),
+        ("assistant", "error"),
+        ("assistant",),
+        ("system",),
+        ("system",),
+        ("system",),
+        ("system",),
+        ("system",),
+        ("assistant", "thinking", "thinking", "tool_call", "opaque"),
+    ]
     described = client.describe(main)
     assert described["title"] == "Rivers of Asia"
     started = list(client.conversations(tags=[f"started-by:{described['conversation']}"]))
     assert [item["key"] for item in started] == [f"{main}/subagents/agent-1"]
     assert client.usage(by=["model"], tags=[f"claude-agent:{name}"]) == [
-        {"model": "claude-x", "answers": 1, "input": 5, "cached": 0, "cache_written": 0, "output": 2, "reasoning": 0}]
+        {"model": "claude-x", "answers": 1, "input": 5, "cached": 0, "cache_written": 0, "output": 2, "reasoning": 0}
+    ]
     for target in ("anthropic", "openai-chat", "openai-responses", "gemini"):
         request = client.prompt(main, target)["request"]
         assert client.check(target, {"model": "m", "max_tokens": 9, **request})["accepted"], request
@@ -229,8 +304,16 @@ def test_claude_code_goes_on_from_the_store_alone(address, client, tmp_path):
 async def claude(store, folder, model, prompt, *, home, **options):
     """A turn of Claude Code."""
     (folder / "work").mkdir(exist_ok=True)
-    environment = {"HOME": str(home), "CLAUDE_CONFIG_DIR": str(home / ".claude"), "ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "sk-1",
-                   "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
-    settings = ClaudeAgentOptions(session_store=store, cwd=folder / "work", env=environment, allowed_tools=["Bash", "Agent"], **options)
+    environment = {
+        "HOME": str(home),
+        "CLAUDE_CONFIG_DIR": str(home / ".claude"),
+        "ANTHROPIC_BASE_URL": model.url,
+        "ANTHROPIC_API_KEY": "sk-1",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_AUTOUPDATER": "1",
+    }
+    settings = ClaudeAgentOptions(
+        session_store=store, cwd=folder / "work", env=environment, allowed_tools=["Bash", "Agent"], **options
+    )
     results = [message async for message in query(prompt=prompt, options=settings) if isinstance(message, ResultMessage)]
     return results[-1]

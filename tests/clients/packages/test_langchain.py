@@ -10,27 +10,60 @@ from conversation_store import Client, NotPermitted
 from conversation_store.langchain import ChatMessageHistory
 from langchain_core.chat_history import InMemoryChatMessageHistory
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import (AIMessage, AIMessageChunk, ChatMessage, FunctionMessage, HumanMessage, RemoveMessage, SystemMessage,
-                                     ToolMessage)
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    ChatMessage,
+    FunctionMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+)
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 
 OPERATIONS = int(os.environ.get("OPERATIONS", "300"))
-USAGE = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15, "input_token_details": {"cache_read": 4}, "output_token_details": {"reasoning": 2}}
+USAGE = {
+    "input_tokens": 10,
+    "output_tokens": 5,
+    "total_tokens": 15,
+    "input_token_details": {"cache_read": 4},
+    "output_token_details": {"reasoning": 2},
+}
 
 MESSAGES = [
     lambda: SystemMessage("be brief"),
     lambda: HumanMessage("hello", name="ada"),
     lambda: HumanMessage(["a", {"type": "text", "text": "b"}]),
-    lambda: HumanMessage([{"type": "image_url", "image_url": {"url": "https://e.x/a.png"}}, {"type": "image", "url": "https://e.x/b.png"},
-                          {"type": "image", "base64": "aGk=", "mime_type": "image/png"}, {"type": "file", "base64": "aGk=", "mime_type": "application/pdf"},
-                          {"type": "audio", "base64": "aGk=", "mime_type": "audio/wav"}, {"type": "file", "file_id": "f"}, {"type": "new", "x": None}]),
-    lambda: AIMessage("4\ud83d2", usage_metadata=USAGE, response_metadata={"model_name": "m-1", "finish_reason": "stop", "logprobs": None}),
-    lambda: AIMessage([{"type": "thinking", "thinking": "hm", "signature": "c2ln"}, {"type": "text", "text": "I look"},
-                       {"type": "tool_use", "id": "call_1", "name": "f", "input": {"a": 1}}],
-                      tool_calls=[{"id": "call_1", "name": "f", "args": {"a": 1}}], response_metadata={"model_provider": "anthropic"}),
+    lambda: HumanMessage(
+        [
+            {"type": "image_url", "image_url": {"url": "https://e.x/a.png"}},
+            {"type": "image", "url": "https://e.x/b.png"},
+            {"type": "image", "base64": "aGk=", "mime_type": "image/png"},
+            {"type": "file", "base64": "aGk=", "mime_type": "application/pdf"},
+            {"type": "audio", "base64": "aGk=", "mime_type": "audio/wav"},
+            {"type": "file", "file_id": "f"},
+            {"type": "new", "x": None},
+        ]
+    ),
+    lambda: AIMessage(
+        "4\ud83d2", usage_metadata=USAGE, response_metadata={"model_name": "m-1", "finish_reason": "stop", "logprobs": None}
+    ),
+    lambda: AIMessage(
+        [
+            {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
+            {"type": "text", "text": "I look"},
+            {"type": "tool_use", "id": "call_1", "name": "f", "input": {"a": 1}},
+        ],
+        tool_calls=[{"id": "call_1", "name": "f", "args": {"a": 1}}],
+        response_metadata={"model_provider": "anthropic"},
+    ),
     lambda: AIMessage([{"type": "reasoning", "reasoning": "hm"}, {"type": "tool_use", "id": "c", "name": "f", "input": {}}]),
-    lambda: AIMessage("", tool_calls=[{"id": "call_1", "name": "f", "args": {"b": 1, "a": [1.5, None]}}, {"id": None, "name": "g", "args": {}}],
-                      invalid_tool_calls=[{"id": "call_2", "name": "f", "args": "{", "error": None}]),
+    lambda: AIMessage(
+        "",
+        tool_calls=[{"id": "call_1", "name": "f", "args": {"b": 1, "a": [1.5, None]}}, {"id": None, "name": "g", "args": {}}],
+        invalid_tool_calls=[{"id": "call_2", "name": "f", "args": "{", "error": None}],
+    ),
     lambda: ToolMessage("42", tool_call_id="call_1", name="f", artifact={"rows": [1, 2]}),
     lambda: ToolMessage([{"type": "text", "text": "x"}, {"type": "new", "y": 1}, "z"], tool_call_id="call_1", status="error"),
     lambda: FunctionMessage("42", name="f"),
@@ -82,12 +115,27 @@ def test_messages_are_read_by_people_and_rendered(client, name):
     history.add_messages([make() for make in MESSAGES])
     kinds = [(message["role"], *[chunk["type"] for chunk in message["chunks"]]) for message in client.messages(name)]
     assert kinds[3:9] == [
-        ("user", "image", "image", "image", "file", "audio", "opaque", "opaque"), ("assistant", "text"),
-        ("assistant", "thinking", "text", "tool_call"), ("assistant", "thinking", "tool_call"), ("assistant", "tool_call", "tool_call", "tool_call"),
-        ("tool", "tool_result")]
+        ("user", "image", "image", "image", "file", "audio", "opaque", "opaque"),
+        ("assistant", "text"),
+        ("assistant", "thinking", "text", "tool_call"),
+        ("assistant", "thinking", "tool_call"),
+        ("assistant", "tool_call", "tool_call", "tool_call"),
+        ("tool", "tool_result"),
+    ]
     conversation = client.describe(name)["conversation"]
     rows = [row for row in client.usage(by=["model", "conversation"]) if row["conversation"] == conversation]
-    assert rows == [{"model": "m-1", "conversation": conversation, "answers": 1, "input": 10, "cached": 4, "cache_written": 0, "output": 5, "reasoning": 2}]
+    assert rows == [
+        {
+            "model": "m-1",
+            "conversation": conversation,
+            "answers": 1,
+            "input": 10,
+            "cached": 4,
+            "cache_written": 0,
+            "output": 5,
+            "reasoning": 2,
+        }
+    ]
     for target in ("anthropic", "openai-chat", "openai-responses", "gemini"):
         request = client.prompt(name, target, model="m")["request"]
         assert client.check(target, {"max_tokens": 9, **request} if target == "anthropic" else request)["accepted"], request
@@ -95,22 +143,38 @@ def test_messages_are_read_by_people_and_rendered(client, name):
 
 def test_what_others_wrote_is_read_from_its_chunks(client, name):
     image = {"type": "image", "url": "https://e.x/a.png"}
-    call = {"type": "tool_call", "id": "call_1", "name": "f", "arguments": "{\"a\": 1}"}
-    client.append(name, [
-        {"role": "system", "chunks": [{"type": "text", "text": "be brief"}]},
-        {"role": "user", "id": "u", "chunks": [{"type": "text", "text": "look"}, image]},
-        {"role": "assistant", "chunks": [{"type": "thinking", "text": "hm"}, call, {**call, "id": "call_2", "arguments": "{"}]},
-        {"role": "tool", "chunks": [{"type": "tool_result", "tool_call_id": "call_1", "content": "42"},
-                                    {"type": "tool_result", "tool_call_id": "call_2", "content": [{"type": "json", "json": {"b": 1}}], "is_error": True}]},
-        {"role": "assistant", "chunks": [{"type": "text", "text": "so"}]},
-    ])
+    call = {"type": "tool_call", "id": "call_1", "name": "f", "arguments": '{"a": 1}'}
+    client.append(
+        name,
+        [
+            {"role": "system", "chunks": [{"type": "text", "text": "be brief"}]},
+            {"role": "user", "id": "u", "chunks": [{"type": "text", "text": "look"}, image]},
+            {"role": "assistant", "chunks": [{"type": "thinking", "text": "hm"}, call, {**call, "id": "call_2", "arguments": "{"}]},
+            {
+                "role": "tool",
+                "chunks": [
+                    {"type": "tool_result", "tool_call_id": "call_1", "content": "42"},
+                    {
+                        "type": "tool_result",
+                        "tool_call_id": "call_2",
+                        "content": [{"type": "json", "json": {"b": 1}}],
+                        "is_error": True,
+                    },
+                ],
+            },
+            {"role": "assistant", "chunks": [{"type": "text", "text": "so"}]},
+        ],
+    )
     assert ChatMessageHistory(name, client).messages == [
         SystemMessage("be brief"),
         HumanMessage([{"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"url": "https://e.x/a.png"}}], id="u"),
-        AIMessage([{"type": "reasoning", "reasoning": "hm"}], tool_calls=[{"id": "call_1", "name": "f", "args": {"a": 1}}],
-                  invalid_tool_calls=[{"id": "call_2", "name": "f", "args": "{", "error": None}]),
+        AIMessage(
+            [{"type": "reasoning", "reasoning": "hm"}],
+            tool_calls=[{"id": "call_1", "name": "f", "args": {"a": 1}}],
+            invalid_tool_calls=[{"id": "call_2", "name": "f", "args": "{", "error": None}],
+        ),
         ToolMessage("42", tool_call_id="call_1"),
-        ToolMessage([{"type": "text", "text": "{\"b\": 1}"}], tool_call_id="call_2", status="error"),
+        ToolMessage([{"type": "text", "text": '{"b": 1}'}], tool_call_id="call_2", status="error"),
         AIMessage("so"),
     ]
 
@@ -125,7 +189,9 @@ def with_history(server, page, monkeypatch):
 
 
 def test_a_chain_is_stored_however_it_is_called_and_over_a_kill(server, with_history, name):
-    model = GenericFakeChatModel(messages=iter([AIMessage("one two"), AIMessage("three four"), AIMessage("five six"), AIMessage("seven")]))
+    model = GenericFakeChatModel(
+        messages=iter([AIMessage("one two"), AIMessage("three four"), AIMessage("five six"), AIMessage("seven")])
+    )
     prompt = ChatPromptTemplate.from_messages([("system", "be brief"), MessagesPlaceholder("history"), ("human", "{input}")])
     seen = []
     chain = with_history(prompt | (lambda value: seen.append(value.to_messages()) or value) | model)

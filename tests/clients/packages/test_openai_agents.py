@@ -15,21 +15,54 @@ OPERATIONS = int(os.environ.get("OPERATIONS", "500"))
 ITEMS = [
     {"role": "user", "content": "hello"},
     {"role": "developer", "content": [{"type": "input_text", "text": "be brief"}]},
-    {"type": "message", "role": "user", "content": [
-        {"type": "input_text", "text": "see"}, {"type": "input_image", "image_url": "https://e.x/a.png", "detail": "low"},
-        {"type": "input_file", "filename": "f.pdf", "file_data": "data:application/pdf;base64,aGk="}, {"type": "new", "x": None}]},
+    {
+        "type": "message",
+        "role": "user",
+        "content": [
+            {"type": "input_text", "text": "see"},
+            {"type": "input_image", "image_url": "https://e.x/a.png", "detail": "low"},
+            {"type": "input_file", "filename": "f.pdf", "file_data": "data:application/pdf;base64,aGk="},
+            {"type": "new", "x": None},
+        ],
+    },
     {"role": "user", "content": None},
-    {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}], "encrypted_content": "c2ln", "status": None},
-    {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [
-        {"type": "output_text", "text": "I look", "annotations": [], "logprobs": []}]},
-    {"type": "message", "id": "msg_2", "role": "assistant", "content": [
-        {"type": "output_text", "text": "a", "annotations": []}, {"type": "refusal", "refusal": "no"}]},
+    {
+        "type": "reasoning",
+        "id": "rs_1",
+        "summary": [{"type": "summary_text", "text": "hm"}],
+        "encrypted_content": "c2ln",
+        "status": None,
+    },
+    {
+        "type": "message",
+        "id": "msg_1",
+        "role": "assistant",
+        "status": "completed",
+        "content": [{"type": "output_text", "text": "I look", "annotations": [], "logprobs": []}],
+    },
+    {
+        "type": "message",
+        "id": "msg_2",
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": "a", "annotations": []}, {"type": "refusal", "refusal": "no"}],
+    },
     {"role": "assistant", "content": "easy"},
-    {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "f", "arguments": "{\"a\": 1e400, \"b", "status": "completed"},
+    {
+        "type": "function_call",
+        "id": "fc_1",
+        "call_id": "call_1",
+        "name": "f",
+        "arguments": '{"a": 1e400, "b',
+        "status": "completed",
+    },
     {"type": "function_call_output", "call_id": "call_1", "output": "4\ud83d2"},
     {"type": "function_call_output", "call_id": "call_1", "output": [{"type": "input_text", "text": "x"}, {"type": "new"}]},
     {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "q"}},
-    {"type": "computer_call_output", "call_id": "c", "output": {"type": "computer_screenshot", "image_url": "data:image/png;base64,aGk="}},
+    {
+        "type": "computer_call_output",
+        "call_id": "c",
+        "output": {"type": "computer_screenshot", "image_url": "data:image/png;base64,aGk="},
+    },
     {"type": "item_reference", "id": "msg_9"},
     {"type": "deep", "in": json.loads("[" * 140 + "]" * 140), "infinite": float("inf")},
     {"type": "compaction", "id": "cmp_1", "encrypted_content": "zz"},
@@ -48,7 +81,9 @@ def test_random_operations_are_the_same_as_in_sqlite(address):
                 name = chance.choice("ab")
                 # Another process each time.
                 session = Session(f"{seed}/{name}", client)
-                match chance.choices(["add", "pop", "all", "newest", "settings", "clear"], [10, 8, 3, 5, 2, 1 if at % 7 == 0 else 0])[0]:
+                match chance.choices(
+                    ["add", "pop", "all", "newest", "settings", "clear"], [10, 8, 3, 5, 2, 1 if at % 7 == 0 else 0]
+                )[0]:
                     case "add":
                         items = [{**chance.choice(ITEMS), "at": at} for _ in range(chance.randrange(6))]
                         await session.add_items(items)
@@ -99,11 +134,21 @@ class Scripted(Model):
         number = len(self.inputs)
         if input[-1].get("type") == "function_call_output":
             text = ResponseOutputText(type="output_text", text=f"It is {input[-1]['output']}.", annotations=[])
-            output = [ResponseOutputMessage(id=f"msg_{number}", type="message", role="assistant", status="completed", content=[text])]
+            output = [
+                ResponseOutputMessage(id=f"msg_{number}", type="message", role="assistant", status="completed", content=[text])
+            ]
         else:
             output = [ResponseReasoningItem(id=f"rs_{number}", type="reasoning", summary=[])]
-            output += [ResponseFunctionToolCall(type="function_call", id=f"fc_{number}_{at}", call_id=f"call_{number}_{at}", name="weather",
-                                                arguments=json.dumps({"city": city})) for at, city in enumerate(["Oslo", "Rome"])]
+            output += [
+                ResponseFunctionToolCall(
+                    type="function_call",
+                    id=f"fc_{number}_{at}",
+                    call_id=f"call_{number}_{at}",
+                    name="weather",
+                    arguments=json.dumps({"city": city}),
+                )
+                for at, city in enumerate(["Oslo", "Rome"])
+            ]
         return ModelResponse(output=output, usage=Usage(), response_id=None)
 
     def stream_response(self, *args, **kwargs):
@@ -137,8 +182,13 @@ def test_a_run_with_tools_over_three_turns(address, client, name):
     assert asyncio.run(ours()) == expected
     assert expected[0] == ["It is wet in Rome."] * 3
     kinds = [(message["role"], *[chunk["type"] for chunk in message["chunks"]]) for message in client.messages(name)]
-    turn = [("user", "text"), ("assistant", "thinking", "tool_call", "tool_call"), ("tool", "tool_result"), ("tool", "tool_result"),
-            ("assistant", "text")]
+    turn = [
+        ("user", "text"),
+        ("assistant", "thinking", "tool_call", "tool_call"),
+        ("tool", "tool_result"),
+        ("tool", "tool_result"),
+        ("assistant", "text"),
+    ]
     assert kinds == turn * 3
     for target in ("anthropic", "openai-chat", "openai-responses", "gemini"):
         request = client.prompt(name, target)["request"]

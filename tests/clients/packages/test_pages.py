@@ -37,8 +37,14 @@ def test_the_page_of_the_client_runs(monkeypatch, capsys, client):
 
 def test_the_page_of_the_claude_agent_sdk(page, tmp_path):
     model, home = Model(), tmp_path / "home"
-    environment = {"HOME": str(home), "CLAUDE_CONFIG_DIR": str(home / ".claude"), "ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": "sk-1",
-                   "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"}
+    environment = {
+        "HOME": str(home),
+        "CLAUDE_CONFIG_DIR": str(home / ".claude"),
+        "ANTHROPIC_BASE_URL": model.url,
+        "ANTHROPIC_API_KEY": "sk-1",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_AUTOUPDATER": "1",
+    }
 
     async def program():
         turn = page("claude-agent").turn

@@ -8,8 +8,22 @@ from datetime import datetime, timezone
 from conversation_store import AsyncClient
 from conversation_store.pydantic_ai import AsyncHistory, History
 from pydantic_ai import Agent, BinaryContent, DocumentUrl, ImageUrl, ModelRetry
-from pydantic_ai.messages import (FilePart, ModelMessagesTypeAdapter, ModelRequest, ModelResponse, NativeToolCallPart, NativeToolReturnPart, RetryFeedbackPart, RetryInfo,
-                                  SystemPromptPart, TextPart, ThinkingPart, ToolCallPart, ToolReturnPart, UserPromptPart)
+from pydantic_ai.messages import (
+    FilePart,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    NativeToolCallPart,
+    NativeToolReturnPart,
+    RetryFeedbackPart,
+    RetryInfo,
+    SystemPromptPart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.usage import RequestUsage
@@ -21,7 +35,9 @@ IMAGE = BinaryContent(bytes(range(256)), media_type="image/png")
 ASKED = [
     SystemPromptPart("be brief", timestamp=NOW, dynamic_ref="r"),
     UserPromptPart("4\ud7ff2", timestamp=NOW),
-    UserPromptPart(["see", IMAGE, ImageUrl("https://e.x/a.png"), DocumentUrl("https://e.x/a.pdf"), BinaryContent(b"x", media_type="audio/wav")]),
+    UserPromptPart(
+        ["see", IMAGE, ImageUrl("https://e.x/a.png"), DocumentUrl("https://e.x/a.pdf"), BinaryContent(b"x", media_type="audio/wav")]
+    ),
     ToolReturnPart("f", {"a": [1, None]}, "call_1", metadata={"m": 1}, timestamp=NOW),
     ToolReturnPart("f", ["x", IMAGE], "call_2", timestamp=NOW, outcome="failed"),
     RetryFeedbackPart("again", retry=RetryInfo("no_output"), timestamp=NOW),
@@ -39,10 +55,22 @@ ANSWERED = [
 
 def message(chance):
     if chance.random() < 0.5:
-        return ModelRequest([chance.choice(ASKED) for _ in range(chance.randrange(5))], timestamp=NOW, instructions="x", run_id="r", metadata={"a": 1})
-    return ModelResponse([chance.choice(ANSWERED) for _ in range(chance.randrange(5))], model_name="m-1", provider_name="openai", timestamp=NOW,
-                         usage=RequestUsage(input_tokens=9, cache_read_tokens=4, output_tokens=3, details={"reasoning_tokens": 2}),
-                         finish_reason="tool_call", provider_response_id="resp_1")
+        return ModelRequest(
+            [chance.choice(ASKED) for _ in range(chance.randrange(5))],
+            timestamp=NOW,
+            instructions="x",
+            run_id="r",
+            metadata={"a": 1},
+        )
+    return ModelResponse(
+        [chance.choice(ANSWERED) for _ in range(chance.randrange(5))],
+        model_name="m-1",
+        provider_name="openai",
+        timestamp=NOW,
+        usage=RequestUsage(input_tokens=9, cache_read_tokens=4, output_tokens=3, details={"reasoning_tokens": 2}),
+        finish_reason="tool_call",
+        provider_response_id="resp_1",
+    )
 
 
 def test_random_histories_come_back(client):
@@ -66,7 +94,9 @@ def test_turns_go_on_and_are_read_by_people(address, client, name):
     def answer(messages, info):
         last = messages[-1].parts[-1]
         if last.part_kind == "user-prompt":
-            return ModelResponse([TextPart("I look"), ToolCallPart("weather", {"city": last.content}), ToolCallPart("weather", {"city": "nowhere"})])
+            return ModelResponse(
+                [TextPart("I look"), ToolCallPart("weather", {"city": last.content}), ToolCallPart("weather", {"city": "nowhere"})]
+            )
         return ModelResponse([TextPart(f"Heard {sum(len(message.parts) for message in messages)} parts")])
 
     agent = Agent(FunctionModel(answer), instructions="be brief", system_prompt="a system")
@@ -100,7 +130,12 @@ def test_turns_go_on_and_are_read_by_people(address, client, name):
 
     assert asyncio.run(program()) == asyncio.run(without())
     kinds = [(message["role"], *[chunk["type"] for chunk in message["chunks"]]) for message in client.messages(name)]
-    turn = [("user", "text"), ("assistant", "text", "tool_call", "tool_call"), ("tool", "tool_result", "tool_result"), ("assistant", "text")]
+    turn = [
+        ("user", "text"),
+        ("assistant", "text", "tool_call", "tool_call"),
+        ("tool", "tool_result", "tool_result"),
+        ("assistant", "text"),
+    ]
     assert kinds == [("system", "text"), *turn * 3]
     for target in ("anthropic", "openai-chat", "openai-responses", "gemini"):
         request = client.prompt(name, target, model="m")["request"]
@@ -109,17 +144,30 @@ def test_turns_go_on_and_are_read_by_people(address, client, name):
 
 def test_a_synchronous_turn_and_what_others_wrote(client, name):
     agent = Agent(TestModel(custom_output_text="so"))
-    client.append(name, [
-        {"role": "system", "chunks": [{"type": "text", "text": "be brief"}]},
-        {"role": "user", "chunks": [{"type": "text", "text": "look"}]},
-        {"role": "assistant", "model": "m", "chunks": [
-            {"type": "thinking", "text": "hm"}, {"type": "tool_call", "id": "call_1", "name": "f", "arguments": "{}"}]},
-        {"role": "tool", "chunks": [{"type": "tool_result", "tool_call_id": "call_1", "name": "f", "content": "42"}]},
-    ])
+    client.append(
+        name,
+        [
+            {"role": "system", "chunks": [{"type": "text", "text": "be brief"}]},
+            {"role": "user", "chunks": [{"type": "text", "text": "look"}]},
+            {
+                "role": "assistant",
+                "model": "m",
+                "chunks": [
+                    {"type": "thinking", "text": "hm"},
+                    {"type": "tool_call", "id": "call_1", "name": "f", "arguments": "{}"},
+                ],
+            },
+            {"role": "tool", "chunks": [{"type": "tool_result", "tool_call_id": "call_1", "name": "f", "content": "42"}]},
+        ],
+    )
     history = History(name, client)
     loaded = history.load()
     assert [[part.part_kind for part in message.parts] for message in loaded] == [
-        ["system-prompt"], ["user-prompt"], ["thinking", "tool-call"], ["tool-return"]]
+        ["system-prompt"],
+        ["user-prompt"],
+        ["thinking", "tool-call"],
+        ["tool-return"],
+    ]
     result = agent.run_sync("and now", message_history=loaded)
     history.save(result.new_messages())
     assert result.output == "so" and history.load()[4:] == result.new_messages()

@@ -9,8 +9,25 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 from urllib.parse import quote
 
-from ._types import (Checked, Conversation, ConversationPage, Entries, Exchange, Ingested, MessagePage, NextStep, Open, Place, Prompt, Receipt, Redaction,
-                     Repaired, StoredMessage, Stopped, Usage)
+from ._types import (
+    Checked,
+    Conversation,
+    ConversationPage,
+    Entries,
+    Exchange,
+    Ingested,
+    MessagePage,
+    NextStep,
+    Open,
+    Place,
+    Prompt,
+    Receipt,
+    Redaction,
+    Repaired,
+    StoredMessage,
+    Stopped,
+    Usage,
+)
 
 T = TypeVar("T")
 Json = Mapping[str, object]
@@ -58,7 +75,9 @@ def _as_it_is(answer: Any) -> Any:
     return answer
 
 
-def create(*, key: str | None = None, title: str | None = None, tags: Sequence[str] = (), metadata: Json | None = None) -> Call[Conversation]:
+def create(
+    *, key: str | None = None, title: str | None = None, tags: Sequence[str] = (), metadata: Json | None = None
+) -> Call[Conversation]:
     """Creates a conversation without messages. One whose key exists is `NameTaken`."""
     body = _given(key=key, title=title, tags=list(tags) or None, metadata=metadata)
     return Call("POST", "/api/v1/conversations", read=_as_it_is, **_body(body))
@@ -69,18 +88,39 @@ def describe(conversation: str) -> Call[Conversation]:
     return _get(_of(conversation), _as_it_is)
 
 
-def conversations(*, title: str | None = None, tags: Sequence[str] = (), key_prefix: str | None = None, metadata: Json | None = None,
-                  since: str | None = None, until: str | None = None, sort: Literal["newest", "oldest", "created"] | None = None,
-                  page_size: int = 100) -> Pages[Conversation]:
+def conversations(
+    *,
+    title: str | None = None,
+    tags: Sequence[str] = (),
+    key_prefix: str | None = None,
+    metadata: Json | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    sort: Literal["newest", "oldest", "created"] | None = None,
+    page_size: int = 100,
+) -> Pages[Conversation]:
     """The owner's conversations, page by page: those with all tags, and with these fields of metadata; newest activity first."""
-    fields = {f"metadata[{name}]": value if isinstance(value, str) else json.dumps(value) for name, value in (metadata or {}).items()}
+    fields = {
+        f"metadata[{name}]": value if isinstance(value, str) else json.dumps(value) for name, value in (metadata or {}).items()
+    }
 
     def page(after: str | None) -> Call[tuple[list[Conversation], str | None]]:
         def read(answer: ConversationPage) -> tuple[list[Conversation], str | None]:
             return answer["items"], answer.get("next")
 
-        return _get("/api/v1/conversations", read, title=title, tag=list(tags) or None, key_prefix=key_prefix, since=since, until=until,
-                    sort=sort, limit=page_size, after=after, **fields)
+        return _get(
+            "/api/v1/conversations",
+            read,
+            title=title,
+            tag=list(tags) or None,
+            key_prefix=key_prefix,
+            since=since,
+            until=until,
+            sort=sort,
+            limit=page_size,
+            after=after,
+            **fields,
+        )
 
     return Pages(page, None)
 
@@ -90,9 +130,18 @@ def delete(conversation: str) -> Call[None]:
     return Call("DELETE", _of(conversation), read=lambda _: None)
 
 
-def append(conversation: str, messages: Json | Sequence[Json], *, expect: int | str | None = None, idempotency_key: str | None = None,
-           buffered: bool = False, title: str | None = None, add_tags: Sequence[str] = (), remove_tags: Sequence[str] = (),
-           metadata: Json | None = None) -> Call[Receipt]:
+def append(
+    conversation: str,
+    messages: Json | Sequence[Json],
+    *,
+    expect: int | str | None = None,
+    idempotency_key: str | None = None,
+    buffered: bool = False,
+    title: str | None = None,
+    add_tags: Sequence[str] = (),
+    remove_tags: Sequence[str] = (),
+    metadata: Json | None = None,
+) -> Call[Receipt]:
     """Appends messages: all or none. `expect` is a seq, a cursor, or "new", and refuses an append to anything else with `StaleHead`.
     Title, tags and metadata change in the same moment. Without an idempotency key the client makes one for its own repetitions."""
     changes = _given(title=title, metadata=metadata)
@@ -132,8 +181,16 @@ def entries(conversation: str, *, since: int | str | None = None, limit: int | N
     return _get(_of(conversation, "/entries"), _as_it_is, since=since, limit=limit)
 
 
-def ingest(conversation: str, wire: str, stream: bytes | Iterable[bytes] | AsyncIterable[bytes], *, provider: str | None = None,
-           model: str | None = None, expect: int | str | None = None, idempotency_key: str | None = None) -> Call[Ingested]:
+def ingest(
+    conversation: str,
+    wire: str,
+    stream: bytes | Iterable[bytes] | AsyncIterable[bytes],
+    *,
+    provider: str | None = None,
+    model: str | None = None,
+    expect: int | str | None = None,
+    idempotency_key: str | None = None,
+) -> Call[Ingested]:
     """Stores a provider's answer while it arrives. `stream` has the provider's bytes as they come, `wire` names their form."""
     query = {"from": wire, **_given(provider=provider, model=model, expect=expect)}
     headers = {"content-type": "application/octet-stream", **({"idempotency-key": idempotency_key} if idempotency_key else {})}
@@ -143,7 +200,14 @@ def ingest(conversation: str, wire: str, stream: bytes | Iterable[bytes] | Async
 
 def prompt(conversation: str, target: str, *, tools: Sequence[Json] = (), **options: str | int) -> Call[Prompt]:
     """The request for a target, and the report of what had to be changed. Options are those of `convo prompt`: `model`, `window_tokens` …"""
-    return Call("POST", _of(conversation, "/prompt"), {"for": target, **options}, read=_as_it_is, repeatable=True, **_body({"tools": list(tools)}))
+    return Call(
+        "POST",
+        _of(conversation, "/prompt"),
+        {"for": target, **options},
+        read=_as_it_is,
+        repeatable=True,
+        **_body({"tools": list(tools)}),
+    )
 
 
 def next_step(conversation: str) -> Call[NextStep]:
@@ -183,7 +247,12 @@ def set_metadata(conversation: str, metadata: Json) -> Call[Receipt]:
 
 def change_tags(conversation: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Call[list[str]]:
     """Removes tags, then adds some."""
-    return Call("POST", _of(conversation, "/tags"), read=lambda answer: list(answer["tags"]), **_body({"add": list(add), "remove": list(remove)}))
+    return Call(
+        "POST",
+        _of(conversation, "/tags"),
+        read=lambda answer: list(answer["tags"]),
+        **_body({"add": list(add), "remove": list(remove)}),
+    )
 
 
 def summarize(conversation: str, through: int, text: str) -> Call[Receipt]:
@@ -211,10 +280,22 @@ def find(item: str) -> Call[list[Place]]:
     return _get("/api/v1/find", lambda answer: list(answer["items"]), item=item)
 
 
-def usage(*, by: Sequence[Literal["day", "model", "conversation"]] = (), since: str | None = None, until: str | None = None,
-          tags: Sequence[str] = ()) -> Call[list[Usage]]:
+def usage(
+    *,
+    by: Sequence[Literal["day", "model", "conversation"]] = (),
+    since: str | None = None,
+    until: str | None = None,
+    tags: Sequence[str] = (),
+) -> Call[list[Usage]]:
     """The tokens of the stored answers."""
-    return _get("/api/v1/usage", lambda answer: list(answer["rows"]), by=",".join(by) or None, since=since, until=until, tag=list(tags) or None)
+    return _get(
+        "/api/v1/usage",
+        lambda answer: list(answer["rows"]),
+        by=",".join(by) or None,
+        since=since,
+        until=until,
+        tag=list(tags) or None,
+    )
 
 
 def check(target: str, request: object) -> Call[Checked]:
@@ -224,7 +305,9 @@ def check(target: str, request: object) -> Call[Checked]:
 
 def repair(target: str, request: object, *, wire: str | None = None) -> Call[Repaired]:
     """Turns a request that a target refuses into one that it accepts. `wire` names the request's own form, if it is another one."""
-    return Call("POST", "/api/v1/repair", {"for": target, **_given(**{"from": wire})}, read=_as_it_is, repeatable=True, **_body(request))
+    return Call(
+        "POST", "/api/v1/repair", {"for": target, **_given(**{"from": wire})}, read=_as_it_is, repeatable=True, **_body(request)
+    )
 
 
 def targets() -> Call[list[str]]:

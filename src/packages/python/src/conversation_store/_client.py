@@ -112,13 +112,21 @@ def _options(url: str | None, key: str | None) -> dict[str, Any]:
 
 
 def _request(call: Call[Any]) -> dict[str, Any]:
-    return {"method": call.method, "url": call.path, "params": dict(call.query), "content": call.content, "headers": dict(call.headers)}
+    return {
+        "method": call.method,
+        "url": call.path,
+        "params": dict(call.query),
+        "content": call.content,
+        "headers": dict(call.headers),
+    }
 
 
 class Client(_Methods):
     """A server of conversations. The address is that of `CONVO_URL`, the key that of `CONVO_KEY`, if none is given."""
 
-    def __init__(self, url: str | None = None, key: str | None = None, *, retries: int = 4, transport: httpx.BaseTransport | None = None) -> None:
+    def __init__(
+        self, url: str | None = None, key: str | None = None, *, retries: int = 4, transport: httpx.BaseTransport | None = None
+    ) -> None:
         self._http = httpx.Client(**_options(url, key), transport=transport)
         self._retries = retries
         self.url = str(self._http.base_url).rstrip("/")
@@ -208,7 +216,9 @@ def _followed(client: Client, http: httpx.Client, following: Following) -> Gener
 class AsyncClient(_Methods):
     """The same for programs of asyncio."""
 
-    def __init__(self, url: str | None = None, key: str | None = None, *, retries: int = 4, transport: httpx.AsyncBaseTransport | None = None) -> None:
+    def __init__(
+        self, url: str | None = None, key: str | None = None, *, retries: int = 4, transport: httpx.AsyncBaseTransport | None = None
+    ) -> None:
         self._http = httpx.AsyncClient(**_options(url, key), transport=transport)
         self._retries = retries
         self.url = str(self._http.base_url).rstrip("/")

@@ -10,8 +10,16 @@ import httpx
 class ConversationStoreError(Exception):
     """A request that got no answer, or a refusal. `code` decides what to do; the words of `message` may change."""
 
-    def __init__(self, message: str, *, code: str | None = None, status: int | None = None, details: dict[str, Any] | None = None,
-                 param: str | None = None, retry_after: float | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        status: int | None = None,
+        details: dict[str, Any] | None = None,
+        param: str | None = None,
+        retry_after: float | None = None,
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.code = code
@@ -116,8 +124,14 @@ def refusal(response: httpx.Response) -> ConversationStoreError:
         # Something between here and the server answered.
         error, code, message = {}, None, f"the server answered {response.status_code}"
     kind = _BY_CODE.get(code or "") or _BY_STATUS.get(response.status_code, ServerFailed)
-    return kind(message, code=code, status=response.status_code, details=error.get("details"), param=error.get("param"),
-                retry_after=retry_after(response))
+    return kind(
+        message,
+        code=code,
+        status=response.status_code,
+        details=error.get("details"),
+        param=error.get("param"),
+        retry_after=retry_after(response),
+    )
 
 
 def retry_after(response: httpx.Response) -> float | None:

@@ -101,6 +101,8 @@ class Following:
         now = time.monotonic()
         self._failed_since = self._failed_since or now
         if now - self._failed_since > self._patience:
-            raise failure if isinstance(failure, ConversationStoreError) else Unreachable(str(failure), code="unreachable") from failure
+            raise (
+                failure if isinstance(failure, ConversationStoreError) else Unreachable(str(failure), code="unreachable")
+            ) from failure
         delay, self._delay = self._delay, min(self._delay * 2, _LONGEST_DELAY)
         return delay if asked is None else asked

@@ -52,7 +52,16 @@ def readable(value: Any, depth: int = 0) -> Any:
             return value
 
 
+def arguments(value: Any) -> str:
+    """Arguments of a call, as a model writes them."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
 def usage(input: int, cached: int, output: int, reasoning: int) -> dict[str, Any]:
     """Tokens in a form that the store counts: `input` has those from a cache, `output` those of reasoning."""
-    return {"input_tokens": input, "input_tokens_details": {"cached_tokens": cached},
-            "output_tokens": output, "output_tokens_details": {"reasoning_tokens": reasoning}}
+    return {
+        "input_tokens": input,
+        "input_tokens_details": {"cached_tokens": cached},
+        "output_tokens": output,
+        "output_tokens_details": {"reasoning_tokens": reasoning},
+    }

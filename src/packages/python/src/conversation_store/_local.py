@@ -14,7 +14,7 @@ from ._client import AsyncClient, Client
 from ._errors import ConversationStoreError
 
 
-class local:  # noqa: N801: it is called like a function
+class local:
     """`with local() as client` starts `convo serve` with a store that goes with it; `async with` gives an `AsyncClient`.
     The program is that of `CONVO_BIN`, or is on the PATH. `folder` keeps the store there."""
 
@@ -33,8 +33,13 @@ class local:  # noqa: N801: it is called like a function
         log = self._folder / "log"
         command = [self._program, "--store", f"sled:{self._folder / 'store'}", "--json", "serve", "--listen", "127.0.0.1:0"]
         with log.open("a") as errors:
-            self._process = subprocess.Popen([*command, "--config", str(self._folder / "convo.toml")], stdin=subprocess.DEVNULL,
-                                             stdout=subprocess.PIPE, stderr=errors, text=True)
+            self._process = subprocess.Popen(
+                [*command, "--config", str(self._folder / "convo.toml")],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:

@@ -27,7 +27,7 @@ from pydantic_core import to_jsonable_python
 
 from ._client import AsyncClient
 from ._errors import KeyReused, NameTaken, NotFound, StaleCursor, StaleHead
-from ._kept import keep, kept, readable
+from ._kept import arguments, keep, kept, readable
 from ._types import Chunk, Conversation, Receipt, StoredMessage
 
 try:
@@ -54,11 +54,19 @@ class SessionService(BaseSessionService):
         # What is known to be applied is not sent again.
         self._applied: dict[str, None] = {}
 
-    async def create_session(self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None) -> Session:
+    async def create_session(
+        self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None
+    ) -> Session:
         session_id = (session_id or "").strip() or str(uuid.uuid4())
         deltas = _deltas(state or {})
-        known = {"app_name": app_name, "user_id": user_id, "id": session_id, "state": deltas["session"],
-                 "last_update_time": platform_time.get_time(), "pending": _pending(deltas, str(uuid.uuid4()))}
+        known = {
+            "app_name": app_name,
+            "user_id": user_id,
+            "id": session_id,
+            "state": deltas["session"],
+            "last_update_time": platform_time.get_time(),
+            "pending": _pending(deltas, str(uuid.uuid4())),
+        }
         key = _key(app_name, user_id, session_id)
         try:
             await self.client.create(key=key, tags=[_tag(app_name), _tag(app_name, user_id)], metadata={FIELD: known})
@@ -70,7 +78,9 @@ class SessionService(BaseSessionService):
             raise SessionNotFoundError(f"Session {session_id} not found.")
         return session
 
-    async def get_session(self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None) -> Session | None:
+    async def get_session(
+        self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
+    ) -> Session | None:
         key = _key(app_name, user_id, session_id.strip())
         try:
             incarnation = (await self.client.entries(key, limit=1))["cursor"].partition("-")[2]
@@ -102,7 +112,7 @@ class SessionService(BaseSessionService):
             events = events[-recent:]
         if config is not None and config.after_timestamp is not None:
             early = [at for at, event in enumerate(events) if event.timestamp < config.after_timestamp]
-            events = events[early[-1] + 1:] if early else events
+            events = events[early[-1] + 1 :] if early else events
         return events
 
     async def list_sessions(self, *, app_name: str, user_id: str | None = None) -> ListSessionsResponse:
@@ -161,8 +171,9 @@ class SessionService(BaseSessionService):
         await self._apply(known)
         return self._commit_event_to_session(session, event)
 
-    async def _store(self, key: str, session: Session, event: Event, field: dict[str, Any], deltas: dict[str, dict[str, Any]],
-                     digest: str) -> tuple[dict[str, Any], Receipt, str]:
+    async def _store(
+        self, key: str, session: Session, event: Event, field: dict[str, Any], deltas: dict[str, dict[str, Any]], digest: str
+    ) -> tuple[dict[str, Any], Receipt, str]:
         marker = session._storage_update_marker
         while True:
             stored = await self.client.describe(key)
@@ -170,10 +181,16 @@ class SessionService(BaseSessionService):
             # Of the last event of another process.
             await self._apply(known)
             marker = marker or await self._marker(key, stored, session)
-            known |= {"state": {**known["state"], **deltas["session"]}, "last_update_time": event.timestamp, "pending": _pending(deltas, digest)}
+            known |= {
+                "state": {**known["state"], **deltas["session"]},
+                "last_update_time": event.timestamp,
+                "pending": _pending(deltas, digest),
+            }
             metadata = {**stored.get("metadata", {}), FIELD: known}
             try:
-                receipt = await self.client.append(key, _message(event, field), expect=marker, metadata=metadata, idempotency_key=f"adk-{digest}")
+                receipt = await self.client.append(
+                    key, _message(event, field), expect=marker, metadata=metadata, idempotency_key=f"adk-{digest}"
+                )
                 return known, receipt, marker.partition("-")[2]
             except StaleHead:
                 new = await self.client.entries(key, since=marker)
@@ -221,7 +238,9 @@ class SessionService(BaseSessionService):
                 pass
             state = {**metadata.get(FIELD, {}).get("state", {}), **delta}
             try:
-                await self.client.append(key, [], expect=expected, metadata={**metadata, FIELD: {"state": state}}, idempotency_key=idempotency_key)
+                await self.client.append(
+                    key, [], expect=expected, metadata={**metadata, FIELD: {"state": state}}, idempotency_key=idempotency_key
+                )
             except (StaleHead, NameTaken):
                 # Another event changed it since.
                 continue
@@ -252,10 +271,19 @@ def _known(stored: Conversation) -> dict[str, Any]:
 
 
 def _session(known: dict[str, Any], app: dict[str, Any], user: dict[str, Any], events: list[Event]) -> Session:
-    state = {**known["state"], **{State.APP_PREFIX + name: value for name, value in app.items()},
-             **{State.USER_PREFIX + name: value for name, value in user.items()}}
-    return Session(app_name=known["app_name"], user_id=known["user_id"], id=known["id"], state=state, events=events,
-                   last_update_time=known["last_update_time"])
+    state = {
+        **known["state"],
+        **{State.APP_PREFIX + name: value for name, value in app.items()},
+        **{State.USER_PREFIX + name: value for name, value in user.items()},
+    }
+    return Session(
+        app_name=known["app_name"],
+        user_id=known["user_id"],
+        id=known["id"],
+        state=state,
+        events=events,
+        last_update_time=known["last_update_time"],
+    )
 
 
 def _deltas(state: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -305,7 +333,13 @@ def _chunks(part: Part) -> Iterator[Chunk]:
         if part.text or signature:
             yield {"type": "thinking", "text": part.text, **signature} if part.thought else {"type": "text", "text": part.text}
     elif call := part.function_call:
-        yield {"type": "tool_call", "id": call.id or "", "name": call.name or "", "arguments": json.dumps(call.args or {}, ensure_ascii=False), **signature}
+        yield {
+            "type": "tool_call",
+            "id": call.id or "",
+            "name": call.name or "",
+            "arguments": arguments(call.args or {}),
+            **signature,
+        }
     elif answer := part.function_response:
         content = [{"type": "json", "json": to_jsonable_python(answer.response, serialize_unknown=True)}]
         yield {"type": "tool_result", "tool_call_id": answer.id or "", "name": answer.name or "", "content": content}

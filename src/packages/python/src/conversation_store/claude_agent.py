@@ -7,7 +7,6 @@ line as it is, so that what is loaded is equal to what was stored. What is remov
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ import claude_agent_sdk as sdk
 
 from ._client import AsyncClient
 from ._errors import NameTaken, NotFound, StaleCursor, StaleHead
-from ._kept import keep, kept, readable
+from ._kept import arguments, keep, kept, readable
 from ._types import Chunk, Conversation, StoredMessage
 
 #: The field of a message that keeps its line.
@@ -95,7 +94,9 @@ class SessionStore(sdk.SessionStore):
         metadata = dict(session.metadata) if session is not None else {}
         title = None
         if "subpath" not in key:
-            metadata["claude_agent"] = keep(_folded(kept(metadata.get("claude_agent")), key, cast("list[sdk.SessionStoreEntry]", new)))
+            metadata["claude_agent"] = keep(
+                _folded(kept(metadata.get("claude_agent")), key, cast("list[sdk.SessionStoreEntry]", new))
+            )
             title = next((line["customTitle"] for line in reversed(new) if isinstance(line.get("customTitle"), str)), None)
         is_first = session is None or ("subpath" not in key and "claude_agent" not in session.metadata)
         receipt = await self.client.append(
@@ -107,7 +108,9 @@ class SessionStore(sdk.SessionStore):
             metadata=metadata if session is None or metadata != session.metadata else None,
         )
         incarnation = await self._incarnation(name) if session is None else session.incarnation
-        self._sessions[name] = _Session(incarnation, receipt["last_seq"], receipt["message_indexes"][-1] + 1, uuids, counted, metadata)
+        self._sessions[name] = _Session(
+            incarnation, receipt["last_seq"], receipt["message_indexes"][-1] + 1, uuids, counted, metadata
+        )
 
     async def _tags(self, key: sdk.SessionKey) -> list[str]:
         session = _SESSION + key["session_id"]
@@ -264,7 +267,7 @@ def _chunks(content: Any, is_error: bool) -> Iterator[Chunk]:
             case {"type": "redacted_thinking", "data": str(data)}:
                 yield {"type": "thinking", "text": "", "redacted": data}
             case {"type": "tool_use", "id": str(id), "name": str(name)}:
-                yield {"type": "tool_call", "id": id, "name": name, "arguments": json.dumps(block.get("input"), ensure_ascii=False)}
+                yield {"type": "tool_call", "id": id, "name": name, "arguments": arguments(block.get("input"))}
             case {"type": "tool_result", "tool_use_id": str(id)}:
                 result = {"type": "tool_result", "tool_call_id": id, "content": _result(block.get("content"))}
                 yield {**result, "is_error": True} if block.get("is_error") is True else result

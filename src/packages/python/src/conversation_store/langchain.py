@@ -13,12 +13,19 @@ from itertools import groupby
 from typing import Any, cast
 
 from langchain_core.chat_history import BaseChatMessageHistory
-from langchain_core.messages import (AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage, message_chunk_to_message,
-                                     messages_from_dict)
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+    message_chunk_to_message,
+    messages_from_dict,
+)
 
 from ._client import Client
 from ._errors import NotFound
-from ._kept import keep, kept, readable, usage
+from ._kept import arguments, keep, kept, readable, usage
 from ._types import Chunk, StoredMessage
 
 #: The field of a message that keeps LangChain's.
@@ -82,11 +89,21 @@ def _write(message: BaseMessage) -> dict[str, Any]:
 def _made(message: AIMessage) -> dict[str, Any]:
     """What is known about an answer, in the words of the store."""
     known = message.response_metadata
-    names = {"model_name": "model", "model": "model", "model_provider": "provider", "stop_reason": "finish_reason", "finish_reason": "finish_reason"}
+    names = {
+        "model_name": "model",
+        "model": "model",
+        "model_provider": "provider",
+        "stop_reason": "finish_reason",
+        "finish_reason": "finish_reason",
+    }
     made: dict[str, Any] = {ours: known[theirs] for theirs, ours in names.items() if isinstance(known.get(theirs), str)}
     if counts := message.usage_metadata:
-        made["usage"] = usage(counts["input_tokens"], counts.get("input_token_details", {}).get("cache_read") or 0,
-                              counts["output_tokens"], counts.get("output_token_details", {}).get("reasoning") or 0)
+        made["usage"] = usage(
+            counts["input_tokens"],
+            counts.get("input_token_details", {}).get("cache_read") or 0,
+            counts["output_tokens"],
+            counts.get("output_token_details", {}).get("reasoning") or 0,
+        )
     return made
 
 
@@ -113,16 +130,22 @@ def _chunks(message: BaseMessage) -> Iterator[Chunk]:
     # LangChain's own translation of all providers' forms. It leaves out some calls.
     for block in message.content_blocks:
         chunk = _chunk(cast("dict[str, Any]", block))
-        if chunk is not None and not (chunk["type"] == "tool_call" and (chunk["id"] in ids or block["type"] == "invalid_tool_call")):
+        if chunk is not None and not (
+            chunk["type"] == "tool_call" and (chunk["id"] in ids or block["type"] == "invalid_tool_call")
+        ):
             yield chunk
     for call in calls:
         yield _call(cast("dict[str, Any]", call))
 
 
 def _call(call: dict[Any, Any]) -> Chunk:
-    arguments = call.get("input" if call.get("type") == "tool_use" else "args")
-    return {"type": "tool_call", "id": call.get("id") or "", "name": call.get("name") or "",
-            "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)}
+    given = call.get("input" if call.get("type") == "tool_use" else "args")
+    return {
+        "type": "tool_call",
+        "id": call.get("id") or "",
+        "name": call.get("name") or "",
+        "arguments": given if isinstance(given, str) else arguments(given),
+    }
 
 
 def _chunk(block: dict[Any, Any]) -> Chunk | None:
@@ -190,11 +213,11 @@ def _read(stored: StoredMessage) -> list[BaseMessage]:
         if chunk["type"] == "tool_call":
             call = {"id": chunk["id"], "name": chunk["name"]}
             try:
-                arguments = json.loads(chunk["arguments"] or "{}")
+                args = json.loads(chunk["arguments"] or "{}")
             except ValueError:
-                arguments = None
-            if isinstance(arguments, dict):
-                calls.append({**call, "args": arguments, "type": "tool_call"})
+                args = None
+            if isinstance(args, dict):
+                calls.append({**call, "args": args, "type": "tool_call"})
             else:
                 invalid.append({**call, "args": chunk["arguments"], "error": None, "type": "invalid_tool_call"})
     return [AIMessage(content=content, tool_calls=calls, invalid_tool_calls=invalid, id=id)]
@@ -203,9 +226,17 @@ def _read(stored: StoredMessage) -> list[BaseMessage]:
 def _tool_message(chunk: Chunk, id: str | None) -> ToolMessage:
     content = chunk["content"]
     if not isinstance(content, str):
-        content = [block if (block := _block(part)) is not None else {"type": "text", "text": json.dumps(part.get("json"))} for part in content]
-    return ToolMessage(content=content, tool_call_id=chunk["tool_call_id"], name=chunk.get("name"), id=id,
-                       status="error" if chunk.get("is_error") else "success")
+        content = [
+            block if (block := _block(part)) is not None else {"type": "text", "text": json.dumps(part.get("json"))}
+            for part in content
+        ]
+    return ToolMessage(
+        content=content,
+        tool_call_id=chunk["tool_call_id"],
+        name=chunk.get("name"),
+        id=id,
+        status="error" if chunk.get("is_error") else "success",
+    )
 
 
 def _block(chunk: Chunk) -> dict[str, Any] | None:

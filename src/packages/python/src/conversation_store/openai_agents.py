@@ -25,7 +25,9 @@ _PAGE = 100
 class Session:
     """`Runner.run(..., session=Session("chat-42"))`. Without a client it makes one of the environment's settings."""
 
-    def __init__(self, session_id: str, client: AsyncClient | None = None, *, session_settings: SessionSettings | None = None) -> None:
+    def __init__(
+        self, session_id: str, client: AsyncClient | None = None, *, session_settings: SessionSettings | None = None
+    ) -> None:
         self.session_id = session_id
         self.session_settings: SessionSettings | None = session_settings or SessionSettings()
         self.client = client or AsyncClient()
@@ -42,7 +44,7 @@ class Session:
             if is_bounded and len(found) >= cast("int", limit):
                 break
         found.reverse()
-        return found[-cast("int", limit):] if is_bounded else found
+        return found[-cast("int", limit) :] if is_bounded else found
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         if items:
@@ -134,9 +136,16 @@ def _of_the_model(item: dict[str, Any]) -> Chunk | None:
         case {"type": "function_call", "call_id": str(call), "name": str(name), "arguments": str(arguments)}:
             return {"type": "tool_call", "id": call, "name": name, "arguments": arguments, **_id(item, "item_id")}
         case {"type": "reasoning"}:
-            texts = [part["text"] for part in item.get("summary") or () if isinstance(part, dict) and isinstance(part.get("text"), str)]
+            texts = [
+                part["text"] for part in item.get("summary") or () if isinstance(part, dict) and isinstance(part.get("text"), str)
+            ]
             sealed = item.get("encrypted_content")
-            return {"type": "thinking", "text": "\n\n".join(texts), **({"signature": sealed} if isinstance(sealed, str) else {}), **_id(item)}
+            return {
+                "type": "thinking",
+                "text": "\n\n".join(texts),
+                **({"signature": sealed} if isinstance(sealed, str) else {}),
+                **_id(item),
+            }
         case {"role": "assistant", "content": str(text)}:
             return {"type": "text", "text": text, **_id(item)}
         case {"role": "assistant", "content": [dict(part)]}:

@@ -11,12 +11,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, cast
 
-from pydantic_ai.messages import (ModelMessage, ModelMessagesTypeAdapter, ModelRequest, ModelRequestPart, ModelResponse, SystemPromptPart, TextPart, ThinkingPart,
-                                  ToolCallPart, ToolReturnPart, UserPromptPart)
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponse,
+    SystemPromptPart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 
 from ._client import AsyncClient, Client
 from ._errors import NotFound
-from ._kept import keep, kept, readable, usage
+from ._kept import arguments, keep, kept, readable, usage
 from ._types import Chunk, StoredMessage
 
 #: The field of a message that keeps pydantic-ai's. What belongs to the message before has an empty one.
@@ -63,7 +74,9 @@ def write(messages: Sequence[ModelMessage]) -> list[dict[str, Any]]:
     """The messages as the store takes them."""
     written = []
     for message in ModelMessagesTypeAdapter.dump_python(list(messages), mode="json"):
-        own = [_response(message)] if message["kind"] == "response" else list(_request(message)) or [{"role": "system", "chunks": []}]
+        own = (
+            [_response(message)] if message["kind"] == "response" else list(_request(message)) or [{"role": "system", "chunks": []}]
+        )
         fields = [keep(message), *[{}] * (len(own) - 1)]
         written += [{**readable(each), FIELD: field} for each, field in zip(own, fields, strict=True)]
     return written
@@ -95,9 +108,16 @@ def _asked(part: dict[str, Any]) -> Iterator[tuple[str, Chunk]]:
         case {"part_kind": "user-prompt"}:
             for item in [content] if isinstance(content, str) else content or ():
                 yield "user", _said(item)
-        case {"part_kind": "tool-return" | "builtin-tool-return" | "retry-prompt", "tool_call_id": str(id)} if part.get("tool_name"):
+        case {"part_kind": "tool-return" | "builtin-tool-return" | "retry-prompt", "tool_call_id": str(id)} if part.get(
+            "tool_name"
+        ):
             result = {"type": "tool_result", "tool_call_id": id, "name": part["tool_name"], "content": _result(content)}
-            has_failed = part["part_kind"] == "retry-prompt" or part.get("outcome") in ("failed", "denied", "interrupted", "retried")
+            has_failed = part["part_kind"] == "retry-prompt" or part.get("outcome") in (
+                "failed",
+                "denied",
+                "interrupted",
+                "retried",
+            )
             yield "tool", {**result, "is_error": True} if has_failed else result
         case {"part_kind": "retry-prompt" | "retry-feedback"}:
             yield "user", {"type": "text", "text": content if isinstance(content, str) else json.dumps(content)}
@@ -142,8 +162,12 @@ def _response(message: dict[str, Any]) -> dict[str, Any]:
         made["finish_reason"] = "tool_calls" if reason == "tool_call" else reason
     counts = message.get("usage") or {}
     if counts.get("input_tokens") or counts.get("output_tokens"):
-        made["usage"] = usage(counts.get("input_tokens", 0), counts.get("cache_read_tokens", 0), counts.get("output_tokens", 0),
-                              (counts.get("details") or {}).get("reasoning_tokens", 0))
+        made["usage"] = usage(
+            counts.get("input_tokens", 0),
+            counts.get("cache_read_tokens", 0),
+            counts.get("output_tokens", 0),
+            (counts.get("details") or {}).get("reasoning_tokens", 0),
+        )
     return made
 
 
@@ -156,10 +180,17 @@ def _answered(part: dict[str, Any]) -> Chunk:
             sealed = {"signature": part["signature"]} if part.get("signature") else {}
             return {"type": "thinking", "text": text, **sealed, **item}
         case {"part_kind": "tool-call" | "builtin-tool-call", "tool_name": str(name), "tool_call_id": str(id)}:
-            arguments = part.get("args")
-            text = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
+            given = part.get("args")
+            text = given if isinstance(given, str) else arguments(given or {})
             server = {"server": True} if part["part_kind"] == "builtin-tool-call" else {}
-            return {"type": "tool_call", "id": id, "name": name, "arguments": text, **server, **({"item_id": item["id"]} if item else {})}
+            return {
+                "type": "tool_call",
+                "id": id,
+                "name": name,
+                "arguments": text,
+                **server,
+                **({"item_id": item["id"]} if item else {}),
+            }
         case {"part_kind": "builtin-tool-return", "tool_call_id": str(id)}:
             return {"type": "tool_result", "tool_call_id": id, "name": part["tool_name"], "content": _result(part.get("content"))}
         case {"part_kind": "file", "content": dict(content)}:
@@ -170,8 +201,16 @@ def _answered(part: dict[str, Any]) -> Chunk:
 def _foreign(message: StoredMessage) -> list[ModelMessage]:
     chunks = message["chunks"]
     texts = [chunk["text"] for chunk in chunks if chunk["type"] == "text"]
-    results = [ToolReturnPart(chunk.get("name") or "", chunk["content"], chunk["tool_call_id"], outcome="failed" if chunk.get("is_error") else "success")
-               for chunk in chunks if chunk["type"] == "tool_result"]
+    results = [
+        ToolReturnPart(
+            chunk.get("name") or "",
+            chunk["content"],
+            chunk["tool_call_id"],
+            outcome="failed" if chunk.get("is_error") else "success",
+        )
+        for chunk in chunks
+        if chunk["type"] == "tool_result"
+    ]
     match message["role"]:
         case "system":
             return [ModelRequest([SystemPromptPart(text) for text in texts])] if texts else []
