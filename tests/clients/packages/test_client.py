@@ -306,6 +306,15 @@ def test_an_asynchronous_follower_sees_what_comes(address, name):
 
 
 def test_a_local_server_keeps_a_folder_and_names_what_is_wrong(tmp_path):
+    async def program():
+        server = local()
+        async with server as client:
+            await client.append("chat", said("x"))
+            folder = server._folder
+            assert folder.exists()
+        assert not folder.exists()
+
+    asyncio.run(program())
     with local(folder=tmp_path / "here") as client:
         client.append("kept", said("x"))
     with local(folder=tmp_path / "here") as client:
