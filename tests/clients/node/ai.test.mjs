@@ -26,6 +26,7 @@ test("a turn, its stream, its end", async () => {
   const [asked, answer] = await recipe.store.load("chat");
   assert.deepEqual(asked, message);
   assert.deepEqual(answer.parts.map(({ type }) => type), ["step-start", "tool-double", "step-start", "text"]);
-  assert.equal((await routes.stream("chat")).status, 204);
+  assert.match(await (await routes.stream("chat")).text(), /"delta":"It is 8\."/, "it has just ended");
+  assert.equal((await routes.stream("other")).status, 204);
   assert.deepEqual(await (await routes.stop("chat")).json(), { stopped: false });
 });

@@ -94,6 +94,21 @@ test("a runner with tools, in two processes' sessions; what it stored renders fo
   assert.deepEqual(await client.next("run"), { step: "await_user" });
 });
 
+test("a replacement whose process ends before it has hidden what it replaces", async () => {
+  const dying = new Client({
+    url: server.address, key: server.secret, retries: 0,
+    fetch: (to, init) => (init.method === "DELETE" ? Promise.reject(new TypeError("the process ends")) : fetch(to, init)),
+  });
+  const item = (text) => ({ type: "message", role: "user", content: text });
+  await new ConvoSession(dying, "cut").addItems([item("one"), item("two"), item("three")]);
+  const transaction = { type: "replace_suffix", expectedSuffix: [item("two"), item("three")], replacement: [item("both")] };
+  await assert.rejects(new ConvoSession(dying, "cut").applyHistoryTransaction({ operationId: "1", transaction }));
+  const session = new ConvoSession(client, "cut");
+  assert.deepEqual((await session.getItems()).map(({ content }) => content), ["one", "both"]);
+  assert.deepEqual((await session.getItems(2)).map(({ content }) => content), ["one", "both"]);
+  assert.equal((await session.popItem()).content, "both");
+});
+
 test("a conversation of another program is a session", async () => {
   await client.append("other", [
     { role: "user", chunks: [{ type: "text", text: "double 4" }] },

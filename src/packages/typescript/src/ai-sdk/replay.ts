@@ -230,6 +230,19 @@ export async function shown(messages: StoredMessage[]): Promise<Shown[]> {
   return found;
 }
 
+/** The stream of an answer that has ended. */
+export function replayed({ message: { id }, stored }: Shown): Part[] {
+  const replay = new Replay();
+  for (const { index, chunks, finish_reason, role, state } of stored) {
+    for (const [at, chunk] of chunks.entries()) if (!ofChunk(chunk).update) replay.piece(index, at, chunk);
+    if (role === "assistant") replay.end(index, state === "interrupted" ? "interrupted" : finish_reason);
+  }
+  return [{ type: "start", messageId: id }, ...replay.take(), ...settled(replay)];
+}
+
+/** The end of an answer that is not news any more. */
+const settled = (replay: Replay) => replay.closing().filter(({ type }) => type !== "error" && type !== "abort");
+
 async function answer({ message: { id }, stored, streaming }: Shown): Promise<UIMessage> {
   let message = { id, role: "assistant", parts: [] } as UIMessage;
   const replay = new Replay();
@@ -249,7 +262,7 @@ async function answer({ message: { id }, stored, streaming }: Shown): Promise<UI
     if (role === "assistant" && state !== "streaming") replay.end(index, state === "interrupted" ? "interrupted" : finish_reason);
   }
   const parts = replay.take();
-  if (streaming === undefined) parts.push(...replay.closing().filter(({ type }) => type !== "error" && type !== "abort"));
+  if (streaming === undefined) parts.push(...settled(replay));
   return applied(message, parts);
 }
 

@@ -6,10 +6,10 @@ import type { Client } from "../client.js";
 import { NotFoundError, StaleHeadError } from "../errors.js";
 import type { Message, StoredMessage } from "../transcript.js";
 import type { AnswerEnd, Part, Update } from "./form.js";
-import { asChunk, callOf, closing, content, endOf, marker, ofChunk, toMessage, toWhole } from "./form.js";
+import { asChunk, callOf, closing, content, endOf, marker, ofChunk, ofMessage, toMessage, toWhole } from "./form.js";
 import { Ended, Recorder } from "./recorder.js";
 import type { Shown } from "./replay.js";
-import { Replay, shown, updated } from "./replay.js";
+import { Replay, replayed, shown, updated } from "./replay.js";
 
 /** What `useChat` posts, with the transport of this package or with its own. */
 export interface ChatRequest<M extends UIMessage = UIMessage> {
@@ -43,10 +43,13 @@ export interface ChatStoreOptions {
 interface State {
   shown: Shown[];
   lastSeq: number;
+  lastActivity: number;
 }
 
 const CONFLICT = "This chat went on in another window. Reload it to see what was said.";
 const STOP_TAKES = 10_000;
+/** So many milliseconds pass at most between a page's messages and its stream. */
+const NEWS = 5_000;
 
 export class ChatStore<M extends UIMessage = UIMessage> {
   constructor(readonly client: Client, readonly options: ChatStoreOptions = {}) {}
@@ -54,7 +57,11 @@ export class ChatStore<M extends UIMessage = UIMessage> {
   /** The messages of a chat, as `useChat` takes them. */
   async load(chat: string): Promise<M[]> {
     const { shown } = await this.#read(chat);
-    return shown.map(({ message }) => message as M);
+    // A page would go on with a call's input that is half there; the stream has it from its beginning.
+    return shown.map(({ message, streaming }) => {
+      if (streaming === undefined) return message as M;
+      return { ...message, parts: message.parts.filter((part) => !isHalfCall(part as Part)) } as M;
+    });
   }
 
   /** Stores messages as they are, such as those of another store. */
@@ -123,12 +130,16 @@ export class ChatStore<M extends UIMessage = UIMessage> {
     return new Turn(recorder, [...before, ...said]);
   }
 
-  /** The answer that is being written, from its beginning; undefined if there is none. */
+  /**
+   * The answer that is being written, from its beginning, also if it has just ended: a page may have loaded the messages before that.
+   * Undefined if there is none.
+   */
   async resume(chat: string): Promise<ReadableStream<UIMessageChunk> | undefined> {
-    const found = await this.#newest(chat);
-    if (found?.streaming === undefined) return undefined;
+    const { shown, lastActivity } = await this.#read(chat);
+    const found = shown.at(-1);
+    if (!found || (found.streaming === undefined && !(isReplayed(found) && Date.now() - lastActivity < NEWS))) return undefined;
     const aborted = new AbortController();
-    const parts = this.#followed(chat, found, aborted.signal);
+    const parts = found.streaming === undefined ? replayed(found)[Symbol.iterator]() : this.#followed(chat, found, aborted.signal);
     return new ReadableStream({
       async pull(controller) {
         const { value, done } = await parts.next();
@@ -151,12 +162,12 @@ export class ChatStore<M extends UIMessage = UIMessage> {
 
   async #read(chat: string): Promise<State> {
     try {
-      const { last_seq } = await this.client.describe(chat);
+      const { last_seq, last_activity } = await this.client.describe(chat);
       const messages = [];
       for await (const message of this.client.messages(chat)) messages.push(message);
-      return { shown: await shown(messages), lastSeq: last_seq };
+      return { shown: await shown(messages), lastSeq: last_seq, lastActivity: Date.parse(last_activity) };
     } catch (error) {
-      if (error instanceof NotFoundError) return { shown: [], lastSeq: 0 };
+      if (error instanceof NotFoundError) return { shown: [], lastSeq: 0, lastActivity: 0 };
       throw error;
     }
   }
@@ -315,6 +326,12 @@ export class Turn<M extends UIMessage = UIMessage> {
 }
 
 const textOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
+
+const isHalfCall = (part: Part) => callOf(part)?.state === "input-streaming";
+
+/** Whether an answer that has ended may be streamed again. */
+const isReplayed = ({ message: { role, parts }, stored }: Shown) =>
+  role === "assistant" && !ofMessage(stored[0]!)?.whole && !(parts as Part[]).some(isHalfCall);
 
 /** Whether a page knows of the answer that is being written, and so has left it. */
 function follows({ parentId, messageId }: ChatRequest<UIMessage>, posted: UIMessage[], open: string, asked: string | undefined): boolean {
