@@ -1,7 +1,7 @@
 //! Whose conversations are served, and what is done with them.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::error::{Error, Result};
 use crate::model::{ConversationId, Name};
@@ -89,8 +89,9 @@ impl McpServer {
     }
 
     /// What the last call was refused for want of, if it was: a repetition of it may succeed.
+    #[cfg(feature = "server")]
     pub(crate) fn take_busy(&self) -> Option<Error> {
-        self.busy.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.busy.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
     }
 
     /// A conversation of the owner's: a UUID, a key, or the address of its resource.
