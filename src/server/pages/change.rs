@@ -2,8 +2,8 @@
 
 use askama::Template;
 
-use super::conversation::titled;
 use super::frame::{Frame, page, see_other};
+use super::words::titled;
 use crate::error::Error;
 use crate::log::{ListItem, Redaction};
 use crate::model::{ConversationId, Name};

@@ -9,7 +9,7 @@ use askama::Template;
 use super::change::{Change, Link};
 use super::frame::{Frame, page, see_other};
 use super::message::{Showing, Shown};
-use super::words::{Moment, Note, count};
+use super::words::{Moment, Note, count, titled};
 use crate::error::Error;
 use crate::history::{Calls, EntryKind, MessageState, Site, StoredMessage};
 use crate::log::reading::PageSize;
@@ -165,12 +165,6 @@ impl Heading {
             id,
         })
     }
-}
-
-/// A conversation's name for people: its title, else its key, else its id.
-pub(super) fn titled(item: &ListItem) -> String {
-    let title = item.title.clone().filter(|title| !title.trim().is_empty());
-    title.or_else(|| item.key.clone()).unwrap_or_else(|| item.id.to_string())
 }
 
 #[derive(Template)]

@@ -3,6 +3,7 @@
 use askama::Template;
 
 use crate::history::ReportLine;
+use crate::log::ListItem;
 use crate::model::Timestamp;
 
 /// A moment: exact for programs, and short for people.
@@ -39,6 +40,12 @@ impl Cut {
     pub(super) fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
+}
+
+/// A conversation's name for people: its title, else its key, else its id.
+pub(super) fn titled(item: &ListItem) -> String {
+    let title = item.title.clone().filter(|title| !title.trim().is_empty());
+    title.or_else(|| item.key.clone()).unwrap_or_else(|| item.id.to_string())
 }
 
 /// A number with commas between the thousands.

@@ -168,7 +168,7 @@ fn times_are_those_of_the_source() {
         let new = &new[..if grown { 3 } else { 2 }];
         json!([conversation("new", 1_600_000_000, new), conversation("old", 1_500_000_000, &old)]).to_string()
     };
-    let (store, _) = imported("x.json", &export(false));
+    let (store, _) = imported("x.json", export(false));
     let listed = |store: &Store| -> Vec<(String, i64, i64)> {
         let seconds = |time: conversation_store::model::Timestamp| time.as_micros() / 1_000_000;
         let items = store.list(&ListQuery::new()).unwrap().items.into_iter();
@@ -181,9 +181,9 @@ fn times_are_those_of_the_source() {
         of("chatgpt:old:b", 1_500_000_060, 1_500_000_060),
     ];
     assert_eq!(listed(&store), expected);
-    into(&store, "x.json", &export(false));
+    into(&store, "x.json", export(false));
     assert_eq!(listed(&store), expected, "imported again");
-    into(&store, "x.json", &export(true));
+    into(&store, "x.json", export(true));
     expected[0].2 += 60;
     assert_eq!(listed(&store), expected, "grown");
     // What no person wrote is no title.
