@@ -472,8 +472,8 @@ fn a_providers_messages_are_appended_as_they_are() {
     let path = format!("{CHAT}/messages?from=anthropic&expect=new");
     let receipt = client.post(&path, &request).ok();
     assert_eq!((&receipt["message_indexes"], receipt.get("report")), (&json!([0, 1, 2]), None));
-    let prompt = client.get(&format!("{CHAT}/prompt?for=anthropic&continue_last=false")).ok();
-    assert_eq!(prompt["request"]["messages"], request["messages"]);
+    let prompt = client.get(&format!("{CHAT}/prompt?for=anthropic")).ok();
+    assert_eq!(prompt["request"]["messages"][1], request["messages"][1]);
     client.post(&path, &request).code(409);
     let more = json!([{ "role": "user", "content": "thanks", "strange": 1 }]);
     client.post(&format!("{CHAT}/messages?from=openai-chat"), &more).ok();
