@@ -76,6 +76,10 @@ test("what comes again is stored once; what has no uuid, each time; two processe
   await two.append(key, lines);
   const without = lines.filter(({ uuid }) => uuid === undefined);
   assert.deepEqual(await one.load(key), [...lines, ...without]);
+  const atOnce = fresh();
+  const same = transcript(atOnce.sessionId).filter(({ uuid }) => uuid !== undefined);
+  await Promise.all(same.flatMap((line) => [one.append(atOnce, [line]), two.append(atOnce, [line])]));
+  assert.deepEqual(await two.load(atOnce), same);
   const more = Array.from({ length: 12 }, (_, n) => ({ type: "custom-title", customTitle: `Title ${n}`, sessionId: key.sessionId }));
   await Promise.all(more.map((line, n) => (n % 2 ? one : two).append(key, [line])));
   const loaded = (await two.load(key)).slice(lines.length + without.length);

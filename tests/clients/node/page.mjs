@@ -78,7 +78,13 @@ export class Page {
     return this.until(() => this.last?.parts.some((part) => part.text?.includes(text)), text);
   }
 
-  /** The window is closed, or its network is gone. */
+  /** What is under way fails; what comes later does not. */
+  breakNetwork() {
+    this.#gone.abort(new TypeError("network error"));
+    this.#gone = new AbortController();
+  }
+
+  /** The window is closed. */
   leave() {
     this.#gone.abort();
     this.#root.unmount();
