@@ -111,6 +111,22 @@ test("sub-agents are conversations of their own, linked, and go with their sessi
   assert.deepEqual(await store.load(key), main);
 });
 
+test("a sub-agent that speaks first is linked; a session that was made again in another process is written whole", async () => {
+  const key = fresh();
+  const [one, two] = [new ConvoSessionStore(client), new ConvoSessionStore(client)];
+  const lines = transcript(key.sessionId).filter(({ uuid }) => uuid !== undefined);
+  await one.append({ ...key, subpath: "subagents/agent-a" }, lines);
+  assert.deepEqual((await one.listSessions(key.projectKey)).filter(({ sessionId }) => sessionId === key.sessionId), []);
+  await one.append(key, lines);
+  assert.deepEqual((await one.listSessions(key.projectKey)).filter(({ sessionId }) => sessionId === key.sessionId).length, 1);
+  const { conversation } = await client.describe(conversationKey(key));
+  assert.equal((await collect(client.list({ tags: [`started-by:${conversation}`] }))).length, 1);
+  await two.delete(key);
+  await two.append(key, lines.slice(0, 2));
+  await one.append(key, lines);
+  assert.deepEqual(await one.load(key), lines);
+});
+
 test("a session of any name, and none that is not there", async () => {
   const store = new ConvoSessionStore(client);
   const key = { projectKey: "a/b c'(ü)*!%", sessionId: "../x y" };

@@ -21,10 +21,13 @@ const AGENT = "kind:agent";
 
 /** What is known of a stored session. An append holds only if nothing else was written since. */
 interface Known {
-  id: string;
+  /** When it was made: it may be deleted, and made again. */
+  made: string;
   seq: number;
   nextIndex: number;
   uuids: Set<string>;
+  /** The answers of which the tokens are stored: one is several lines, each with the tokens of all. */
+  counted: Set<string>;
   metadata: Record<string, unknown>;
 }
 
@@ -65,7 +68,13 @@ export class ConvoSessionStore implements SessionStore {
   async #write(name: string, key: SessionKey, known: Known | undefined, entries: SessionStoreEntry[]): Promise<void> {
     const uuids = new Set(known?.uuids);
     const lines = entries.filter(({ uuid }) => typeof uuid !== "string" || (!uuids.has(uuid) && uuids.add(uuid)));
-    if (lines.length === 0) return;
+    if (lines.length === 0) {
+      // They are of the session that is known: it may have been deleted since, and made again.
+      if ((await this.#described(name))?.created_at === known?.made) return;
+      this.#known.delete(name);
+      throw new StaleHeadError({ message: "the session was made again", code: "stale_head" });
+    }
+    const counted = new Set(known?.counted);
     let metadata: Record<string, unknown> = known?.metadata ?? {};
     let title: string | undefined;
     if (key.subpath === undefined) {
@@ -75,21 +84,25 @@ export class ConvoSessionStore implements SessionStore {
       title = lines.map(({ customTitle }) => customTitle).findLast((title) => typeof title === "string") as string | undefined;
     }
     const isChanged = !known || JSON.stringify(metadata) !== JSON.stringify(known.metadata);
-    const receipt = await this.client.append(known?.id ?? name, lines.map(toMessage), {
+    const isFirst = !known || (key.subpath === undefined && known.metadata.claude_agent === undefined);
+    const receipt = await this.client.append(name, lines.map((line) => toMessage(line, counted)), {
       expect: known?.seq ?? "new",
       title: title ? readable(title) : undefined,
-      tags: known ? undefined : { add: await this.#tags(key) },
+      tags: isFirst ? { add: await this.#tags(key) } : undefined,
       metadata: isChanged ? metadata : undefined,
     });
     const nextIndex = receipt.message_indexes.at(-1)! + 1;
-    this.#known.set(name, { id: receipt.conversation, seq: receipt.last_seq, nextIndex, uuids, metadata });
+    const made = known?.made ?? (await this.client.describe(name)).created_at;
+    this.#known.set(name, { made, seq: receipt.last_seq, nextIndex, uuids, counted, metadata });
   }
 
   async #tags({ projectKey, sessionId, subpath }: SessionKey): Promise<string[]> {
     const session = sessionTag(sessionId);
     if (subpath === undefined) return [projectTag(projectKey), session, MAIN];
-    const parent = await this.#described(conversationKey({ projectKey, sessionId }));
-    return [session, AGENT, ...(parent ? [`started-by:${parent.conversation}`] : [])];
+    const main = conversationKey({ projectKey, sessionId });
+    // What a sub-agent says may come first.
+    const parent = (await this.#described(main)) ?? (await this.client.create({ key: main }));
+    return [session, AGENT, `started-by:${parent.conversation}`];
   }
 
   async #described(name: string): Promise<Described | undefined> {
@@ -109,15 +122,16 @@ export class ConvoSessionStore implements SessionStore {
       return undefined;
     }
     const before = this.#known.get(name);
-    const nothing = { id: stored.conversation, seq: 0, nextIndex: 0, uuids: new Set<string>(), metadata: {} };
-    const known: Known = before?.id === stored.conversation ? before : nothing;
+    const nothing = { made: stored.created_at, seq: 0, nextIndex: 0, uuids: new Set<string>(), counted: new Set<string>(), metadata: {} };
+    const known: Known = before?.made === stored.created_at ? before : nothing;
     known.seq = stored.last_seq;
     known.metadata = stored.metadata ?? {};
-    for await (const message of this.client.messages(known.id, { from: known.nextIndex, limit: 1000 })) {
+    for await (const message of this.client.messages(name, { from: known.nextIndex, limit: 1000 })) {
       if (message.first_seq > known.seq) break;
       known.nextIndex = message.index + 1;
       const uuid = lineOf(message)?.uuid;
       if (typeof uuid === "string") known.uuids.add(uuid);
+      if (message.usage != null && message.step_id !== undefined) known.counted.add(message.step_id);
     }
     this.#known.set(name, known);
     return known;
@@ -199,7 +213,7 @@ export function conversationKey({ projectKey, sessionId, subpath }: SessionKey):
 
 const mtime = ({ last_activity }: Described) => Date.parse(last_activity);
 
-function toMessage(line: SessionStoreEntry): Message {
+function toMessage(line: SessionStoreEntry, counted: Set<string>): Message {
   const { type: kind, message: said, timestamp, uuid, isApiErrorMessage } = line;
   let message: Message = { role: "system", chunks: [] };
   if ((kind === "user" || kind === "assistant") && isObject(said)) {
@@ -209,9 +223,11 @@ function toMessage(line: SessionStoreEntry): Message {
       Object.assign(message, text("model", said.model), text("step_id", said.id));
     }
     if (typeof said.stop_reason === "string") {
-      // An answer is several lines, and each of them has its usage: the last one counts.
       message.finish_reason = said.stop_reason;
-      message.usage = said.usage;
+      if (message.step_id !== undefined && !counted.has(message.step_id) && said.usage != null) {
+        counted.add(message.step_id);
+        message.usage = said.usage;
+      }
     }
   }
   if (typeof timestamp === "string" && TIME.test(timestamp)) message.created_at = timestamp;
