@@ -51,10 +51,12 @@ export interface AppendOptions extends CallOptions {
   metadata?: Record<string, unknown>;
 }
 
-export type ListOptions = Omit<Parameters<"listNativeConversations">, "tag"> &
+export type ListOptions = Omit<Parameters<"listNativeConversations">, "tag" | "metadata"> &
   CallOptions & {
     /** Conversations that have all of these. */
     tags?: string[];
+    /** Conversations whose metadata have these fields: a text, or the JSON of another value. */
+    metadata?: Record<string, string>;
   };
 export type PromptOptions = Parameters<"getPrompt"> & CallOptions & { tools?: Tool[] };
 export type IngestOptions = Omit<Parameters<"ingestAnswer">, "expect"> &
@@ -147,8 +149,9 @@ export class Client {
   }
 
   /** A page of the list. `next` is the `after` of the one that follows. */
-  listPage({ signal, tags, ...rest }: ListOptions = {}): Promise<Schemas["ConversationPage"]> {
-    return this.#json("GET", "conversations", { query: { ...rest, tag: tags }, signal, repeatable: true });
+  listPage({ signal, tags, metadata = {}, ...rest }: ListOptions = {}): Promise<Schemas["ConversationPage"]> {
+    const fields = Object.fromEntries(Object.entries(metadata).map(([name, value]) => [`metadata[${name}]`, value]));
+    return this.#json("GET", "conversations", { query: { ...rest, ...fields, tag: tags }, signal, repeatable: true });
   }
 
   /** Erases a conversation. */
