@@ -29,7 +29,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List conversations, newest activity first
+         * List conversations, newest activity first unless `sort` says otherwise
          * @description Scope: read.
          */
         get: operations["listNativeConversations"];
@@ -109,6 +109,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/conversations/{conversation}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A conversation as a file, of this program's transcript or of another program's format
+         * @description Scope: read.
+         */
+        get: operations["exportConversation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/conversations/{conversation}/fork": {
         parameters: {
             query?: never;
@@ -163,7 +183,7 @@ export interface paths {
         get: operations["listMessages"];
         put?: never;
         /**
-         * Append one message, an array of messages, or one per line (application/x-ndjson), all or none
+         * Append one message, an array of messages, one per line (application/x-ndjson), or an object with messages and the title, tags and metadata that change with them: all or none
          * @description Scope: append.
          */
         post: operations["appendMessages"];
@@ -441,6 +461,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import another program's export; a second run adds what is new
+         * @description Scope: append.
+         */
+        post: operations["importConversations"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/repair": {
         parameters: {
             query?: never;
@@ -556,6 +596,40 @@ export interface components {
             /** @description The exchanges whose answers were stopped. */
             stopped: string[];
         };
+        /** @description The receipt of an append, and what of a provider's request could not be read as it is. */
+        Appended: {
+            /** @description The conversation's id. */
+            conversation: string;
+            /** @description Whether this was a repetition: nothing was written. */
+            duplicate: boolean;
+            /** @description Whether it survives a power cut already. */
+            durable: boolean;
+            /** @description The seq of the first entry. */
+            first_seq: number;
+            /** @description The seq of the last entry. */
+            last_seq: number;
+            /** @description The index of each message, in order. */
+            message_indexes: number[];
+            report?: {
+                /** @description The chunk's index in the message. */
+                chunk_index?: number;
+                /** @description What to do about it, where something can be done. */
+                cure?: string;
+                /** @description What was done, in words. */
+                detail: string;
+                /** @description The message's index in the log. */
+                message_index?: number;
+                place?: string;
+                /** @description What was done, for programs. */
+                rule: "damaged_record" | "error_chunk_removed" | "empty_message_removed" | "result_moved" | "duplicate_result_removed" | "orphan_result_removed" | "outcome_unknown" | "not_run" | "pending_answered" | "streaming_taken_as_interrupted" | "surrogate_replaced" | "left_out" | "thinking_left_out" | "thinking_tagged" | "altered" | "origin_assumed" | "kept_by_server" | "finished_tool_flattened" | "finished_tool_dropped" | "summarized" | "outside_window" | "window_exceeded" | "arguments_repaired" | "signature_made" | "name_changed" | "call_as_text" | "media_moved" | "role_changed" | "turn_made" | "bridge_added" | "not_continued" | "still_refused";
+                /** @description What it means for the reader. */
+                severity: "lost" | "changed" | "moved" | "added" | "note";
+                /** @description The tool call's id as it is stored, also where it is empty. */
+                tool_call_id?: string;
+                /** @description Why it was done, in words. */
+                why?: string;
+            }[];
+        };
         /** Format: binary */
         Bytes: string;
         Checked: {
@@ -574,7 +648,7 @@ export interface components {
         };
         /** @description A page of the list. */
         ConversationPage: {
-            /** @description By time of last activity, newest first; of the same microsecond by id, highest first. */
+            /** @description In the order that was asked for; of the same microsecond by id. */
             items: {
                 /** @description Its id. */
                 conversation: string;
@@ -604,7 +678,7 @@ export interface components {
                 /** @description Its title: the caller's, else the first user text's first line. */
                 title?: string;
             }[];
-            /** @description Where the next page begins; absent on the last one. A conversation that moves while one pages may be missed or repeated. */
+            /** @description Where the next page begins; absent on the last one. A page with filters may have few items, or none, and a next one: it ends where it has looked at 10,000 conversations. A conversation that moves while one pages may be missed or repeated. */
             next?: string;
             /** @description Conversations that belong here, and cannot be read. */
             unreadable?: {
@@ -699,6 +773,48 @@ export interface components {
                 seq: number;
             }[];
         };
+        Import: {
+            /** @description The first 1,000 of the conversations. */
+            conversations: {
+                /** @description Forks for the other branches. */
+                branches: number;
+                /** @description Its id in the store. */
+                conversation: string | null;
+                /** @description Why it was not imported, or not completely. */
+                error?: string;
+                /** @description Its key in the store. */
+                key: string | null;
+                /** @description Messages of the shown branch. */
+                messages: number;
+                /** @description What was not imported unchanged: the count of each kind. */
+                skipped: {
+                    [key: string]: number;
+                };
+                /** @description Its id in the export, if it has one. */
+                source_id: string | null;
+                /** @description Its title. */
+                title: string | null;
+            }[];
+            /** @description What somebody should know. */
+            notes: string[];
+            /** @description The result of an import. */
+            sum: {
+                /** @description Messages that were not stored before, those of forks included. */
+                added: number;
+                /** @description Forks. */
+                branches: number;
+                /** @description Conversations that were imported. */
+                conversations: number;
+                /** @description Conversations that failed. */
+                failed: number;
+                /** @description Messages of their shown branches. */
+                messages: number;
+                /** @description What was not imported unchanged: the count of each kind. */
+                skipped: {
+                    [key: string]: number;
+                };
+            };
+        };
         /** @description The response once the answer has ended. */
         Ingested: {
             /** @description The conversation's id. */
@@ -761,7 +877,21 @@ export interface components {
             }[];
             /** @enum {unknown} */
             role: "system" | "user" | "assistant" | "tool";
-        }[];
+        }[] | {
+            messages: {
+                chunks: {
+                    type: string;
+                }[];
+                /** @enum {unknown} */
+                role: "system" | "user" | "assistant" | "tool";
+            }[];
+            metadata?: Record<string, unknown>;
+            tags?: {
+                add?: string[];
+                remove?: string[];
+            };
+            title?: string;
+        };
         NewSummary: {
             text: string;
             through: number;
@@ -1017,6 +1147,18 @@ export interface operations {
                 title?: string;
                 /** @description Only those with this tag; may be given several times */
                 tag?: string;
+                /** @description Only those with a key that begins so */
+                key_prefix?: string;
+                /** @description Only those whose metadata have these fields: `metadata[NAME]=VALUE`, a text, or another value's JSON */
+                metadata?: {
+                    [key: string]: string;
+                };
+                /** @description Only those that were active last at this time or after it: RFC 3339, or a day */
+                since?: string;
+                /** @description Only those that were active last before this time: RFC 3339, or a day */
+                until?: string;
+                /** @description newest activity, oldest activity, or last created first */
+                sort?: "newest" | "oldest" | "created";
             };
             header?: never;
             path?: never;
@@ -1232,6 +1374,32 @@ export interface operations {
             };
         };
     };
+    exportConversation: {
+        parameters: {
+            query?: {
+                /** @description The format; transcript by default, which leaves nothing out */
+                format?: "transcript" | "claude-code" | "codex" | "open-webui" | "ai-sdk" | "openai-finetune" | "sharegpt" | "langchain" | "openai-items" | "markdown" | "html";
+            };
+            header?: never;
+            path: {
+                conversation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example {"conversation":"chat-43","role":"user","chunks":[{"type":"text","text":"hello"}]} */
+                    "application/octet-stream": components["schemas"]["Bytes"];
+                };
+            };
+        };
+    };
     forkConversation: {
         parameters: {
             query?: never;
@@ -1386,6 +1554,8 @@ export interface operations {
                 expect?: string;
                 /** @description buffered: answered before it is on disk; a crash may lose the last 25 ms */
                 durability?: "durable" | "buffered";
+                /** @description The body is a request of this wire, or the array of its messages: they are appended; nothing else of it is */
+                from?: string;
             };
             header?: {
                 /** @description A repetition with the same key and content changes nothing and gets the first receipt */
@@ -1431,7 +1601,7 @@ export interface operations {
                      *       ]
                      *     }
                      */
-                    "application/json": components["schemas"]["Receipt"];
+                    "application/json": components["schemas"]["Appended"];
                 };
             };
         };
@@ -2031,6 +2201,62 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["Found"];
+                };
+            };
+        };
+    };
+    importConversations: {
+        parameters: {
+            query?: {
+                /** @description The format, if it should not be recognised from the file */
+                format?: string;
+                /** @description all, the default: each branch that was not shown is a fork */
+                branches?: "all" | "current";
+                /** @description The most conversations */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {"conversation":"chat-43","role":"user","chunks":[{"type":"text","text":"hello"}]} */
+                "application/octet-stream": components["schemas"]["Bytes"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "conversations": [
+                     *         {
+                     *           "branches": 0,
+                     *           "conversation": "0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b",
+                     *           "key": "chat-43",
+                     *           "messages": 1,
+                     *           "skipped": {},
+                     *           "source_id": "chat-43",
+                     *           "title": "hello"
+                     *         }
+                     *       ],
+                     *       "notes": [],
+                     *       "sum": {
+                     *         "added": 1,
+                     *         "branches": 0,
+                     *         "conversations": 1,
+                     *         "failed": 0,
+                     *         "messages": 1,
+                     *         "skipped": {}
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Import"];
                 };
             };
         };
