@@ -49,8 +49,8 @@ Examples:
   convo prompt chat-42 --for anthropic
   convo help prompt
 
-`convo help COMMAND` has the options of a command, and examples. `convo --help` has what all commands
-have in common: --store and its forms, --owner, --json, exit codes.
+`convo help COMMAND` has the options of a command, and examples. `convo --help`
+has what all commands have in common: --store and its forms, --owner, --json.
 ";
 
 /// Prints the overview.
@@ -121,6 +121,6 @@ mod tests {
         }
         let lines = text(&program);
         assert!(lines.lines().count() <= 48, "one screen: {lines}");
-        assert!(lines.lines().all(|line| line.chars().count() <= 100), "{lines}");
+        assert!(lines.lines().all(|line| line.chars().count() <= LINE), "{lines}");
     }
 }
