@@ -397,7 +397,7 @@ impl ListItem {
 
 impl ListItem {
     /// Its place in the list.
-    #[cfg(any(feature = "mcp", feature = "postgres", feature = "server"))]
+    #[cfg(any(feature = "mcp", feature = "server"))]
     pub(crate) fn cursor(&self) -> ListCursor {
         ListCursor(Place { micros: self.last_activity.as_micros(), conversation: self.id })
     }

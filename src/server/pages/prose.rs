@@ -1,51 +1,18 @@
 //! What was said as people read it: Markdown, of which a browser obeys and loads nothing.
+//!
+//! What is written here are tags of a fixed set: no HTML of the text becomes HTML, pictures are links, and a link leads to the
+//! web or to mail, or is none.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::LazyLock;
+use pulldown_cmark::{Alignment, CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
-use ammonia::{Builder, UrlRelative};
-use pulldown_cmark::{CowStr, Event, LinkType, Options, Parser, Tag, TagEnd, html};
-
-use crate::html::visible;
+use crate::html::{escape, visible};
 
 /// What is longer is shown as it is written.
 const LONGEST: usize = 64 * 1024;
 /// What is nested deeper is shown as it is written.
 const DEEPEST: usize = 24;
-
-/// What is left of HTML, whatever it was made of.
-static HARMLESS: LazyLock<Builder<'static>> = LazyLock::new(|| {
-    let mut builder = Builder::empty();
-    builder
-        .tags(HashSet::from([
-            "a",
-            "blockquote",
-            "br",
-            "code",
-            "del",
-            "em",
-            "hr",
-            "li",
-            "ol",
-            "p",
-            "pre",
-            "strong",
-            "table",
-            "tbody",
-            "td",
-            "th",
-            "thead",
-            "tr",
-            "ul",
-        ]))
-        .tag_attributes(HashMap::from([("a", HashSet::from(["href", "title"])), ("ol", HashSet::from(["start"]))]))
-        .set_tag_attribute_values(HashMap::from([("a", HashMap::from([("target", "_blank")]))]))
-        .allowed_classes(HashMap::from([("p", HashSet::from(["heading"]))]))
-        .url_schemes(HashSet::from(["http", "https", "mailto"]))
-        .url_relative(UrlRelative::Deny)
-        .link_rel(Some("noopener noreferrer nofollow external"));
-    builder
-});
+/// Where links may lead.
+const SCHEMES: [&str; 3] = ["http://", "https://", "mailto:"];
 
 /// A text as HTML; `None` if it is shown as it is written. Cost: its length.
 pub(super) fn prose(text: &str) -> Option<String> {
@@ -64,14 +31,8 @@ pub(super) fn prose(text: &str) -> Option<String> {
         plain(event)
     });
     let mut made = String::with_capacity(text.len() + text.len() / 4);
-    for event in events {
-        if let Event::End(TagEnd::Heading(_)) = event {
-            made.push_str("</p>\n");
-        } else {
-            html::push_html(&mut made, std::iter::once(event));
-        }
-    }
-    (!is_too_deep).then(|| HARMLESS.clean(&made).to_string())
+    html::push_html(&mut made, events);
+    (!is_too_deep).then_some(made)
 }
 
 /// What a part of a text is on a page: HTML is text, pictures are links, and lines end where they were ended.
@@ -83,14 +44,26 @@ fn plain(event: Event<'_>) -> Event<'_> {
         Event::TaskListMarker(is_done) => Event::Text(CowStr::Borrowed(if is_done { "☑ " } else { "☐ " })),
         // The outline of the page is that of its messages.
         Event::Start(Tag::Heading { .. }) => Event::Html(CowStr::Borrowed("<p class=\"heading\">")),
+        Event::End(TagEnd::Heading(_)) => Event::Html(CowStr::Borrowed("</p>\n")),
         Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
         Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
-        Event::Start(Tag::Image { dest_url, title, id, .. }) => {
-            Event::Start(Tag::Link { link_type: LinkType::Inline, dest_url, title, id })
+        // A style in a page does not count.
+        Event::Start(Tag::Table(columns)) => Event::Start(Tag::Table(vec![Alignment::None; columns.len()])),
+        Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+            Event::InlineHtml(link(&dest_url).into())
         }
-        Event::End(TagEnd::Image) => Event::End(TagEnd::Link),
+        Event::End(TagEnd::Link | TagEnd::Image) => Event::InlineHtml(CowStr::Borrowed("</a>")),
         other => other,
     }
+}
+
+/// The beginning of a link; of one that leads nowhere, if a browser would do something else than to go there.
+fn link(address: &str) -> String {
+    if !SCHEMES.iter().any(|scheme| address.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)))
+    {
+        return "<a>".to_owned();
+    }
+    format!("<a href=\"{}\" target=\"_blank\" rel=\"noopener noreferrer nofollow external\">", escape(address))
 }
 
 fn shown(text: CowStr<'_>) -> CowStr<'_> {
@@ -108,20 +81,29 @@ mod tests {
     fn only_what_people_read_is_left() {
         let table = [
             ("a *b* **c** `d`", "<p>a <em>b</em> <strong>c</strong> <code>d</code></p>\n"),
-            ("one\ntwo", "<p>one<br>\ntwo</p>\n"),
+            ("one\ntwo", "<p>one<br />\ntwo</p>\n"),
             ("# Title\n\ntext", "<p class=\"heading\">Title</p>\n<p>text</p>\n"),
             ("- [ ] a\n- [x] b", "<ul>\n<li>☐ a</li>\n<li>☑ b</li>\n</ul>\n"),
             ("3. c", "<ol start=\"3\">\n<li>c</li>\n</ol>\n"),
             ("<script>x</script>", "<p>&lt;script&gt;x&lt;/script&gt;</p>\n"),
             ("a<b onclick=x>", "<p>a&lt;b onclick=x&gt;</p>\n"),
-            ("[a](javascript:x)", "<p><a target=\"_blank\" rel=\"noopener noreferrer nofollow external\">a</a></p>\n"),
-            ("[a](/pages)", "<p><a target=\"_blank\" rel=\"noopener noreferrer nofollow external\">a</a></p>\n"),
+            ("[a](javascript:x)", "<p><a>a</a></p>\n"),
+            ("[a](/pages)", "<p><a>a</a></p>\n"),
             (
                 "![a](http://x/y)",
                 "<p><a href=\"http://x/y\" target=\"_blank\" rel=\"noopener noreferrer nofollow external\">a</a></p>\n",
             ),
             ("a\u{202e}b", "<p>a\\u{202e}b</p>\n"),
-            ("```rust\na < b\n```", "<pre><code>a &lt; b\n</code></pre>\n"),
+            (
+                "[a](HTTPS://x/?a=\"b)",
+                "<p><a href=\"HTTPS://x/?a=&quot;b\" target=\"_blank\" rel=\"noopener noreferrer nofollow external\">a</a></p>\n",
+            ),
+            ("[a](data:text/html,x) <x@y.z>", "<p><a>a</a> <a>x@y.z</a></p>\n"),
+            (
+                "|a|\n|:-:|\n|b|",
+                "<table><thead><tr><th>a</th></tr></thead><tbody>\n<tr><td>b</td></tr>\n</tbody></table>\n",
+            ),
+            ("```rust\na < b\n```", "<pre><code class=\"language-rust\">a &lt; b\n</code></pre>\n"),
         ];
         for (text, html) in table {
             assert_eq!(prose(text).as_deref(), Some(html), "{text}");

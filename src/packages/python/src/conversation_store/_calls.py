@@ -141,8 +141,9 @@ def append(
     add_tags: Sequence[str] = (),
     remove_tags: Sequence[str] = (),
     metadata: Json | None = None,
+    wire: str | None = None,
 ) -> Call[Receipt]:
-    """Appends messages: all or none. `expect` is a seq, a cursor, or "new", and refuses an append to anything else with `StaleHead`.
+    """Appends messages: all or none. With `wire`, they are a provider's own, as in "anthropic". `expect` is a seq, a cursor, or "new", and refuses an append to anything else with `StaleHead`.
     Title, tags and metadata change in the same moment. Without an idempotency key the client makes one for its own repetitions."""
     changes = _given(title=title, metadata=metadata)
     if add_tags or remove_tags:
@@ -150,7 +151,7 @@ def append(
     several = [messages] if isinstance(messages, Mapping) else list(messages)
     body = _body({"messages": several, **changes} if changes else several)
     body["headers"]["idempotency-key"] = idempotency_key or str(uuid.uuid4())
-    query = _given(expect=expect, durability="buffered" if buffered else None)
+    query = _given(expect=expect, durability="buffered" if buffered else None, **{"from": wire})
     return Call("POST", _of(conversation, "/messages"), query, read=_as_it_is, repeatable=True, **body)
 
 
@@ -278,6 +279,37 @@ def exchange(exchange: str) -> Call[Exchange]:
 def find(item: str) -> Call[list[Place]]:
     """The places of a provider's item id in all of the owner's conversations."""
     return _get("/api/v1/find", lambda answer: list(answer["items"]), item=item)
+
+
+def search(
+    words: str,
+    *,
+    within: Sequence[Literal["texts", "calls", "results"]] = (),
+    conversation: str | None = None,
+    tags: Sequence[str] = (),
+    role: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    page_size: int = 20,
+) -> Pages[dict[str, Any]]:
+    """What has all of the words, with any ending, best first, page by page: texts and titles, unless `within` says otherwise."""
+
+    def page(after: str | None) -> Call[tuple[list[dict[str, Any]], str | None]]:
+        return _get(
+            "/api/v1/search",
+            lambda answer: (answer["hits"], answer.get("next")),
+            q=words,
+            conversation=conversation,
+            tag=list(tags) or None,
+            role=role,
+            since=since,
+            until=until,
+            limit=page_size,
+            after=after,
+            **{"in": list(within) or None},
+        )
+
+    return Pages(page, None)
 
 
 def usage(

@@ -96,6 +96,7 @@ class _Methods:
     unfinished = _Method(_calls.unfinished)
     exchange = _Method(_calls.exchange)
     find = _Method(_calls.find)
+    search = _Listing(_calls.search)
     usage = _Method(_calls.usage)
     check = _Method(_calls.check)
     repair = _Method(_calls.repair)
