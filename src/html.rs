@@ -32,25 +32,9 @@ pub(crate) fn write_escaped(mut out: impl Write, text: &str) -> fmt::Result {
 }
 
 fn is_special(character: char) -> bool {
-    matches!(character, '&' | '<' | '>' | '"' | '\'') || is_unseen(character)
-}
-
-/// Whether this is a control, or a mark that reverses the direction of what follows.
-fn is_unseen(character: char) -> bool {
-    (character.is_control() && !matches!(character, '\n' | '\r' | '\t'))
+    matches!(character, '&' | '<' | '>' | '"' | '\'')
+        || (character.is_control() && !matches!(character, '\n' | '\r' | '\t'))
         || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// The text with its controls and reversing marks written out, if it has some.
-#[cfg(feature = "server")]
-pub(crate) fn visible(text: &str) -> Option<String> {
-    text.contains(is_unseen).then(|| {
-        let mut out = String::with_capacity(text.len());
-        for character in text.chars() {
-            if is_unseen(character) { out.extend(character.escape_unicode()) } else { out.push(character) }
-        }
-        out
-    })
 }
 
 /// Whether this is a picture's data, of a kind that cannot hold a script.

@@ -5,7 +5,7 @@
 
 use pulldown_cmark::{Alignment, CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
-use crate::html::{escape, visible};
+use crate::html::escape;
 
 /// What is longer is shown as it is written.
 const LONGEST: usize = 64 * 1024;
@@ -38,8 +38,8 @@ pub(super) fn prose(text: &str) -> Option<String> {
 /// What a part of a text is on a page: HTML is text, pictures are links, and lines end where they were ended.
 fn plain(event: Event<'_>) -> Event<'_> {
     match event {
-        Event::Html(text) | Event::InlineHtml(text) | Event::Text(text) => Event::Text(shown(text)),
-        Event::Code(text) => Event::Code(shown(text)),
+        Event::Html(text) | Event::InlineHtml(text) | Event::Text(text) => Event::InlineHtml(escape(&text).into()),
+        Event::Code(text) => Event::InlineHtml(format!("<code>{}</code>", escape(&text)).into()),
         Event::SoftBreak => Event::HardBreak,
         Event::TaskListMarker(is_done) => Event::Text(CowStr::Borrowed(if is_done { "☑ " } else { "☐ " })),
         // The outline of the page is that of its messages.
@@ -66,13 +66,6 @@ fn link(address: &str) -> String {
     format!("<a href=\"{}\" target=\"_blank\" rel=\"noopener noreferrer nofollow external\">", escape(address))
 }
 
-fn shown(text: CowStr<'_>) -> CowStr<'_> {
-    match visible(&text) {
-        Some(visible) => CowStr::from(visible),
-        None => text,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,6 +86,7 @@ mod tests {
                 "![a](http://x/y)",
                 "<p><a href=\"http://x/y\" target=\"_blank\" rel=\"noopener noreferrer nofollow external\">a</a></p>\n",
             ),
+            ("\"a\" 'b'", "<p>&quot;a&quot; &#39;b&#39;</p>\n"),
             ("a\u{202e}b", "<p>a\\u{202e}b</p>\n"),
             (
                 "[a](HTTPS://x/?a=\"b)",
