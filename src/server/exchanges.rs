@@ -49,6 +49,9 @@ struct Running {
     kind: Kind,
     /// Known once the request is stored.
     conversation: Option<ConversationId>,
+    /// Whether its answer has begun to pass, and its request has no place yet.
+    is_answered: bool,
+    has_no_place: bool,
     /// Its messages, by their indexes.
     messages: Vec<u64>,
     stop: watch::Sender<bool>,
@@ -90,10 +93,41 @@ impl Exchanges {
     /// Registers an answer: also whether it is to stop.
     pub(crate) fn begin(self: &Arc<Self>, id: Uuid, owner: &str, kind: Kind) -> (Registered, watch::Receiver<bool>) {
         let (stop, stopped) = watch::channel(false);
-        let running = Running { owner: owner.to_owned(), kind, conversation: None, messages: Vec::new(), stop };
+        let running = Running {
+            owner: owner.to_owned(),
+            kind,
+            conversation: None,
+            is_answered: false,
+            has_no_place: kind == Kind::Exchange,
+            messages: Vec::new(),
+            stop,
+        };
         self.lock().insert(id, running);
         self.begun.notify_waiters();
         (Registered { exchanges: Arc::clone(self), id }, stopped)
+    }
+
+    /// Notes that an answer begins to pass: what its client says from now on may go on from it.
+    pub(crate) fn answers(&self, id: Uuid) {
+        if let Some(running) = self.lock().get_mut(&id) {
+            running.is_answered = true;
+        }
+    }
+
+    /// Notes that a request has its place, or gets none.
+    pub(crate) fn settled(&self, id: Uuid) {
+        if let Some(running) = self.lock().get_mut(&id) {
+            running.has_no_place = false;
+        }
+    }
+
+    /// Whether a call may go on from an earlier one whose request has no place yet.
+    pub(crate) fn is_too_early(&self, owner: &str, id: Uuid) -> bool {
+        let is_before = |(other, running): (&Uuid, &Running)| {
+            // Ids are in the order of time.
+            *other < id && running.is_answered && running.has_no_place && running.owner == owner
+        };
+        self.lock().iter().any(is_before)
     }
 
     /// Notes a message of an answer.

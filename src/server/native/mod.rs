@@ -130,7 +130,7 @@ pub(crate) const ROUTES: &[Route] = &[
                 text("key_prefix", "Only those with a key that begins so"),
                 query(
                     "metadata",
-                    json!({"type":"object","additionalProperties":{"type":"string"}}),
+                    json!({"type":"object","additionalProperties":true}),
                     "Only those whose metadata have these fields: `metadata[NAME]=VALUE`, a text, or another value's JSON",
                 ),
                 text("since", "Only those that were active last at this time or after it: RFC 3339, or a day"),

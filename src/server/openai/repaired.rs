@@ -42,16 +42,14 @@ pub(super) struct Item {
 
 /// Whether a call wants items repaired: by its parameter, else by its header, by its key, by the settings.
 pub(super) fn is_wanted(call: &Call) -> Result<bool, Refusal> {
-    let asked = match call.query.get(PARAMETER) {
-        Some(asked) => Some((PARAMETER, asked)),
-        None => call.header(HEADER).map(|asked| (HEADER, asked)),
+    let asked = |param: &'static str, given: Option<&str>| match given {
+        None => Ok(None),
+        Some("true") => Ok(Some(true)),
+        Some("false") => Ok(Some(false)),
+        Some(_) => Err(Refusal::value(param, "expected true or false")),
     };
-    match asked {
-        None => Ok(call.caller.repaired || call.app.config.openai.repaired_items),
-        Some((_, "true")) => Ok(true),
-        Some((_, "false")) => Ok(false),
-        Some((param, _)) => Err(Refusal::value(param, "expected true or false")),
-    }
+    let (query, header) = (asked(PARAMETER, call.query.get(PARAMETER))?, asked(HEADER, call.header(HEADER))?);
+    Ok(query.or(header).unwrap_or(call.caller.repaired || call.app.config.openai.repaired_items))
 }
 
 /// Whether an id is one of what is made up.

@@ -1151,7 +1151,7 @@ export interface operations {
                 key_prefix?: string;
                 /** @description Only those whose metadata have these fields: `metadata[NAME]=VALUE`, a text, or another value's JSON */
                 metadata?: {
-                    [key: string]: string;
+                    [key: string]: unknown;
                 };
                 /** @description Only those that were active last at this time or after it: RFC 3339, or a day */
                 since?: string;

@@ -132,7 +132,7 @@ impl Call {
         &self.asked.caller.owner
     }
 
-    fn exchange(&self) -> Uuid {
+    pub(super) fn exchange(&self) -> Uuid {
         self.asked.id
     }
 

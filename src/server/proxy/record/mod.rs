@@ -46,7 +46,7 @@ pub use self::erased::erasing;
 pub(crate) use self::outcome::{Exchange, exchange, request};
 use super::exchange::{Asked, Ended, Passed};
 use crate::server::app::App;
-use crate::server::exchanges::{Kind, Registered};
+use crate::server::exchanges::{Exchanges, Kind, Registered};
 use crate::server::ledger::Room;
 use crate::server::refusal::Refusal;
 
@@ -62,6 +62,8 @@ const PIECE: usize = 256;
 /// A call that is being recorded.
 #[derive(Debug)]
 pub(crate) struct Recording {
+    id: Uuid,
+    exchanges: Arc<Exchanges>,
     passing: mpsc::UnboundedSender<Passed>,
     queue: Arc<Queue>,
     kept: watch::Receiver<Option<bool>>,
@@ -81,6 +83,7 @@ struct Queue {
 pub(crate) fn record(app: &Arc<App>, asked: Asked) -> Recording {
     let (passing, passed) = mpsc::unbounded_channel();
     let (tell, kept) = watch::channel(None);
+    let id = asked.id;
     let room = app.ledger.room(&asked.caller.owner);
     let queue = Arc::new(Queue { room, bytes: AtomicUsize::new(0), is_behind: AtomicBool::new(false) });
     let (registered, stopped) = app.exchanges.begin(asked.id, &asked.caller.owner, Kind::Exchange);
@@ -91,7 +94,7 @@ pub(crate) fn record(app: &Arc<App>, asked: Asked) -> Recording {
         stopped: stopped.clone(),
     };
     tokio::spawn(following.follow(asked, passed, tell));
-    Recording { passing, queue, kept, stopped }
+    Recording { id, exchanges: Arc::clone(&app.exchanges), passing, queue, kept, stopped }
 }
 
 impl Recording {
@@ -108,6 +111,9 @@ impl Recording {
                 self.queue.is_behind.store(true, Ordering::Release);
                 return;
             }
+        }
+        if let Passed::Head { .. } = &passed {
+            self.exchanges.answers(self.id);
         }
         // The task has ended if the store failed: the traffic goes on.
         let _ = self.passing.send(passed);
@@ -151,7 +157,9 @@ impl Following {
         let failed =
             |refusal: &Refusal| tracing::error!(%exchange, error = %refusal.message, "a call was not recorded");
         let owner = asked.caller.owner.clone();
-        let mut call = match placed(&self.app, asked).await {
+        let placed = placed(&self.app, asked).await;
+        self.app.exchanges.settled(exchange);
+        let mut call = match placed {
             Ok(call) => call,
             Err(refusal) => {
                 failed(&refusal);
@@ -266,6 +274,10 @@ async fn placed(app: &Arc<App>, asked: Asked) -> Result<Call, Refusal> {
     };
     loop {
         let may_wait = Instant::now() < end;
+        if may_wait && app.exchanges.is_too_early(call.owner(), call.exchange()) {
+            sleep(LOOK).await;
+            continue;
+        }
         let (back, placing) = app
             .pool
             .run(move || {
