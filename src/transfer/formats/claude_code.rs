@@ -314,20 +314,22 @@ fn write(outgoing: &Outgoing, out: &mut dyn Write, skipped: &mut Skipped) -> io:
     let session = Uuid::from(outgoing.session);
     let mut models = outgoing.messages.iter().rev().filter_map(|stored| stored.message.metadata.model.as_deref());
     let model = models.next().unwrap_or("unknown");
-    let mut parent: Option<Uuid> = None;
+    let mut parent: Option<String> = None;
     for (number, message) in messages.iter().enumerate() {
         let id = Uuid::new_v5(&session, number.to_string().as_bytes());
+        let name = format!("msg_{}", id.simple());
+        let id = id.to_string();
         let role = message.get("role").and_then(Value::as_str).unwrap_or("user");
         let content = message.get("content");
         let said = match role {
             "assistant" => value!({
-                "id": format!("msg_{}", id.simple()), "type": "message", "role": role, "model": model, "content": parts(content),
+                "id": name, "type": "message", "role": role, "model": model, "content": parts(content),
                 "stop_reason": null, "stop_sequence": null, "usage": { "input_tokens": 0, "output_tokens": 0 },
             }),
             _ => value!({ "role": role, "content": content }),
         };
         let line = value!({
-            "parentUuid": parent, "isSidechain": false, "userType": "external", "cwd": outgoing.folder, "sessionId": session,
+            "parentUuid": parent, "isSidechain": false, "userType": "external", "cwd": outgoing.folder, "sessionId": session.to_string(),
             "version": LINES_OF, "type": role, "message": said, "uuid": id, "timestamp": outgoing.item.last_activity,
         });
         serde_json::to_writer(&mut *out, &line)?;
@@ -338,7 +340,7 @@ fn write(outgoing: &Outgoing, out: &mut dyn Write, skipped: &mut Skipped) -> io:
     if let Some(title) = outgoing.item.title.as_deref().filter(|title| parent.is_some() && !title.trim().is_empty()) {
         serde_json::to_writer(
             &mut *out,
-            &value!({ "type": "custom-title", "customTitle": title, "sessionId": session }),
+            &value!({ "type": "custom-title", "customTitle": title, "sessionId": session.to_string() }),
         )?;
         out.write_all(b"\n")?;
     }
