@@ -130,6 +130,11 @@ impl Exchanges {
         self.lock().iter().any(is_before)
     }
 
+    /// Whether nothing of a call's answer can have reached its client yet. Of another server's calls nobody knows that here.
+    pub(crate) fn is_unanswered(&self, id: Uuid) -> bool {
+        self.lock().get(&id).is_some_and(|running| !running.is_answered)
+    }
+
     /// Notes a message of an answer.
     pub(crate) fn writes(&self, id: Uuid, message: u64) {
         if let Some(running) = self.lock().get_mut(&id) {

@@ -114,6 +114,56 @@ fn an_answer_whose_client_has_gone_is_read_to_its_end() {
     }
 }
 
+/// A request that goes on from an answer to `hi`.
+fn going_on(wire: Wire, mut body: Value, said: &[Value]) -> Value {
+    let (name, echo): (_, Vec<Value>) = match wire {
+        Wire::Gemini => ("contents", vec![json!({ "role": "model", "parts": said })]),
+        Wire::Responses => ("input", said.to_vec()),
+        Wire::Anthropic => ("messages", vec![json!({ "role": "assistant", "content": said })]),
+        Wire::Chat => ("messages", said.to_vec()),
+    };
+    let list = body[name].as_array_mut().unwrap();
+    let more = list[0].clone();
+    list.extend(echo);
+    list.push(more);
+    body
+}
+
+#[test]
+fn who_goes_on_from_an_answer_before_it_is_stored_stays_in_the_conversation() {
+    let recorder = Recorder::open();
+    let mut times = 0;
+    for (path, wire) in PATHS {
+        let said = wire.text("It is the third of the drawers on the left, below the lamp with the green shade.", 1);
+        let events = wire.events(&said, 1);
+        for count in 0..events.len() {
+            for has_session in [true, false] {
+                times += 1;
+                let name = format!("{wire:?} {count} {has_session}");
+                let headers = [("x-session-id", &*name)];
+                let headers = if has_session { &headers[..] } else { &[] };
+                let body: Value = serde_json::from_str(&hi(wire).to_string().replace("hi", &name)).unwrap();
+                let bytes = body.to_string().into_bytes();
+                let mut open = recorder.begin(recorder.client(), path, headers, &bytes, waiting(&events, count, times));
+                open.until_length(events[..count].concat().len());
+                // Such a client has the rest of the answer, which passes later here.
+                let next = going_on(wire, body, &said);
+                let second =
+                    recorder.ask(path, headers, &next, Reply::of_events(&wire.events(&wire.text("yes", 2), 2)));
+                recorder.go_on();
+                assert!(open.end());
+                let first = recorder.settled(&passed(open, true).exchange);
+                let second = recorder.settled(&second.exchange);
+                assert_eq!(
+                    (&second["how"], &second["conversation"]),
+                    (&json!("continued"), &first["conversation"]),
+                    "{name}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn it_is_noted_that_the_client_had_gone() {
     let recorder = Recorder::open();

@@ -54,6 +54,18 @@ pub(super) fn compare(
     None
 }
 
+/// Whether an answer that is not all stored yet may become the one that a run is the echo of.
+pub(super) fn may_become(
+    before: &[&Chunk],
+    answer: &[&Chunk],
+    echoed: &[&Chunk],
+    skips: fn(Role, &Chunk) -> bool,
+) -> bool {
+    let recorded: Said<'_> = before.iter().chain(answer).copied().collect();
+    let (was, is) = (joined(&recorded, skips), joined(&expand(echoed, &recorded), skips));
+    begins(&is, &was) || begins(&was, &is)
+}
+
 /// A run's chunks, with those that it names by their ids in the place of their ids.
 ///
 /// A recorded chunk comes once: who names one again names nothing.

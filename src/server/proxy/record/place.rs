@@ -286,8 +286,13 @@ impl<'a> Request<'a> {
     /// The model's run is the echo of a recorded answer.
     fn echoed(&self, run: &Run, asked: &[Recorded]) -> Result<Echoed<'a>> {
         let echoed: Vec<&Chunk> = chunks(self.turns.run_messages(run)).collect();
+        // It may be that the client has an answer, and the store not yet.
+        let mut may_come = false;
         for recorded in asked {
-            let Some(answer) = &recorded.answer else { continue };
+            let Some(answer) = &recorded.answer else {
+                may_come |= recorded.runs() && !self.exchanges.is_unanswered(recorded.entry.exchange);
+                continue;
+            };
             let is_own = recorded.entry.scope == self.scope.digest;
             if !recorded.entry.has_session() && !self.is_evident(recorded, answer) {
                 continue;
@@ -299,13 +304,10 @@ impl<'a> Request<'a> {
             if let Some(echo) = echo::compare(&before, &said, &echoed, self.skips, answer.is_cut, is_lost) {
                 return Ok(Echoed::Plan(Box::new(self.after_run(run, recorded, asked, answer, echo))));
             }
-            // It may be that the client has it, and the store not yet.
-            if answer.is_open
-                && self.may_wait
-                && echo::compare(&before, &said, &echoed, self.skips, true, true).is_some()
-            {
-                return Ok(Echoed::Wait);
-            }
+            may_come |= answer.is_open && echo::may_become(&before, &said, &echoed, self.skips);
+        }
+        if may_come && self.may_wait {
+            return Ok(Echoed::Wait);
         }
         let in_vain = |recorded: &&Recorded| {
             let entry = &recorded.entry;
