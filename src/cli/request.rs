@@ -78,13 +78,13 @@ Examples:
   convo repair refused.json --for openai-chat > accepted.json
   convo repair refused.json --for openai-chat/mistral
   convo repair refused.json --for openai-chat --report
-  convo repair refused.json --from openai-chat --for anthropic
+  convo repair refused.json --from openai-chat --for anthropic --model claude-sonnet-4-5
   curl https://example.com/request.json | convo repair --for openai-chat --json
 
 Repairs calls without results, results without calls, results in the wrong place, broken arguments, empty messages. \
 On one wire the repair is the smallest edit: what no rule objects to stays byte for byte, and a request that is \
-accepted comes out as it is. From one wire to another only the messages and the tools go along; --tools names \
-others.
+accepted comes out as it is. From one wire to another the messages, the tools and the parameters that both have go along; --model names a model \
+of the target, --tools other tools.
 
 The report on stderr names what was wrong, and what was done about it. With --json both come as one object on stdout:
   {\"request\": {...}, \"report\": [{\"severity\": \"lost\", \"place\": \"messages[3]\", ...}]}

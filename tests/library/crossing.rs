@@ -2,7 +2,8 @@
 //! wire as it came, and never to another, whoever said it, also where two wires are one vendor's.
 
 use conversation_store::model::Role;
-use conversation_store::provider::{PromptOptions, Target, WIRES, decode, parse};
+use conversation_store::provider::{PromptOptions, Target, WIRES, check, decode, parse, repair};
+use serde_json::{Value, json};
 
 use crate::common::{prompts, stored};
 
@@ -320,4 +321,258 @@ fn the_table_of_what_crosses_is_right() {
     let known = std::fs::read_to_string(DOCUMENT).unwrap();
     let change = known.lines().zip(found.lines()).find(|(known, found)| known != found);
     assert!(known == found, "{change:?}: UPDATE=1 writes the table of {DOCUMENT} again");
+}
+
+/// A request of each wire with a tool, and parameters of it: paths, and values that other wires may take.
+fn parameters() -> Vec<(&'static str, Value, Vec<(&'static str, Value)>)> {
+    let schema = json!({ "type": "object", "properties": {}, "additionalProperties": false });
+    let of_chat = json!([{ "type": "function", "function": { "name": "f", "parameters": schema } }]);
+    let of_responses = json!([{ "type": "function", "name": "f", "parameters": schema, "strict": false }]);
+    let of_gemini = json!([{ "functionDeclarations": [{ "name": "f", "parametersJsonSchema": schema }] }]);
+    let of_converse = json!({ "tools": [{ "toolSpec": { "name": "f", "inputSchema": { "json": schema } } }] });
+    let text = schema.to_string();
+    let hello = json!([{ "role": "user", "content": "hello" }]);
+    vec![
+        (
+            "openai-chat",
+            json!({ "model": "m-1", "messages": hello, "tools": of_chat }),
+            vec![
+                ("max_completion_tokens", json!(900)),
+                ("max_tokens", json!(900)),
+                ("temperature", json!(0.5)),
+                ("top_p", json!(0.9)),
+                ("stop", json!("END")),
+                ("seed", json!(7)),
+                ("n", json!(2)),
+                ("presence_penalty", json!(0.5)),
+                ("frequency_penalty", json!(0.5)),
+                ("reasoning_effort", json!("low")),
+                ("verbosity", json!("low")),
+                ("user", json!("u-1")),
+                ("metadata", json!({ "a": "b" })),
+                ("service_tier", json!("default")),
+                ("store", json!(false)),
+                ("stream", json!(true)),
+                ("tool_choice", json!({ "type": "function", "function": { "name": "f" } })),
+                ("parallel_tool_calls", json!(false)),
+                ("response_format", json!({ "type": "json_object" })),
+                ("response_format", json!({ "type": "json_schema", "json_schema": { "name": "f", "schema": schema } })),
+                ("logit_bias", json!({ "50256": -100 })),
+            ],
+        ),
+        (
+            "openai-responses",
+            json!({ "model": "m-1", "input": hello, "tools": of_responses }),
+            vec![
+                ("max_output_tokens", json!(900)),
+                ("temperature", json!(0.5)),
+                ("top_p", json!(0.9)),
+                ("reasoning.effort", json!("low")),
+                ("text.verbosity", json!("low")),
+                ("user", json!("u-1")),
+                ("metadata", json!({ "a": "b" })),
+                ("service_tier", json!("default")),
+                ("store", json!(false)),
+                ("stream", json!(true)),
+                ("tool_choice", json!({ "type": "function", "name": "f" })),
+                ("parallel_tool_calls", json!(false)),
+                ("text.format", json!({ "type": "json_object" })),
+                ("text.format", json!({ "type": "json_schema", "name": "f", "schema": schema })),
+                ("previous_response_id", json!("resp_1")),
+            ],
+        ),
+        (
+            "anthropic",
+            json!({ "model": "m-1", "messages": hello, "tools": [{ "name": "f", "input_schema": schema }] }),
+            vec![
+                ("max_tokens", json!(900)),
+                ("temperature", json!(0.5)),
+                ("top_p", json!(0.9)),
+                ("top_k", json!(40)),
+                ("stop_sequences", json!(["END"])),
+                ("metadata.user_id", json!("u-1")),
+                ("stream", json!(true)),
+                ("tool_choice", json!({ "type": "tool", "name": "f" })),
+                ("tool_choice", json!({ "type": "auto", "disable_parallel_tool_use": true })),
+                ("output_config.format", json!({ "type": "json_schema", "schema": schema })),
+                ("thinking", json!({ "type": "enabled", "budget_tokens": 1024 })),
+            ],
+        ),
+        (
+            "gemini",
+            json!({ "contents": [{ "role": "user", "parts": [{ "text": "hello" }] }], "tools": of_gemini }),
+            vec![
+                ("generationConfig.maxOutputTokens", json!(900)),
+                ("generationConfig.temperature", json!(0.5)),
+                ("generationConfig.topP", json!(0.9)),
+                ("generationConfig.topK", json!(40)),
+                ("generationConfig.stopSequences", json!(["END"])),
+                ("generationConfig.seed", json!(7)),
+                ("generationConfig.candidateCount", json!(2)),
+                ("generationConfig.presencePenalty", json!(0.5)),
+                ("generationConfig.frequencyPenalty", json!(0.5)),
+                ("toolConfig.functionCallingConfig", json!({ "mode": "ANY", "allowedFunctionNames": ["f"] })),
+                ("generationConfig.responseMimeType", json!("application/json")),
+                ("generationConfig.responseJsonSchema", schema.clone()),
+                ("safetySettings", json!([])),
+            ],
+        ),
+        (
+            "bedrock-converse",
+            json!({ "messages": [{ "role": "user", "content": [{ "text": "hello" }] }], "toolConfig": of_converse }),
+            vec![
+                ("inferenceConfig.maxTokens", json!(900)),
+                ("inferenceConfig.temperature", json!(0.5)),
+                ("inferenceConfig.topP", json!(0.9)),
+                ("inferenceConfig.stopSequences", json!(["END"])),
+                ("requestMetadata", json!({ "a": "b" })),
+                ("toolConfig.toolChoice", json!({ "tool": { "name": "f" } })),
+                (
+                    "outputConfig.textFormat",
+                    json!({ "type": "json_schema", "structure": { "jsonSchema": { "name": "f", "schema": text } } }),
+                ),
+                ("guardrailConfig", json!({ "guardrailIdentifier": "g" })),
+            ],
+        ),
+    ]
+}
+
+fn with(request: &Value, path: &str, value: &Value) -> Value {
+    let mut request = request.clone();
+    let (before, last) = path.rsplit_once('.').unwrap_or(("", path));
+    let mut place = &mut request;
+    for name in before.split('.').filter(|name| !name.is_empty()) {
+        place = place.as_object_mut().unwrap().entry(name).or_insert(json!({}));
+    }
+    place[last] = value.clone();
+    request
+}
+
+/// The paths of what a request says, arrays as a whole.
+fn paths(value: &Value, path: &str, into: &mut Vec<(String, Value)>) {
+    match value.as_object() {
+        Some(fields) if !fields.is_empty() => fields.iter().for_each(|(name, value)| {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            paths(value, &path, into);
+        }),
+        _ => into.push((path.to_owned(), value.clone())),
+    }
+}
+
+fn repaired(from: Target, to: Target, request: &Value, model: Option<&str>) -> (Value, Vec<String>) {
+    let mut options = PromptOptions::new();
+    options.model = model.map(str::to_owned);
+    let prompt = repair(from, to, &request.to_string(), &options).unwrap();
+    let refused: Vec<_> = check(to, prompt.request.get()).unwrap();
+    assert!(!refused.iter().any(|finding| finding.level.is_refused()), "{from} to {to}: {refused:?}");
+    let lines = prompt.report.iter().map(|line| line.place.clone().unwrap_or_default()).collect();
+    (serde_json::from_str(prompt.request.get()).unwrap(), lines)
+}
+
+/// The parameter that a path leads into.
+fn parameter(path: &str) -> &str {
+    const WHOLE: [&str; 8] = [
+        "response_format",
+        "text.format",
+        "output_config.format",
+        "outputConfig.textFormat",
+        "toolConfig.functionCallingConfig",
+        "toolConfig.toolChoice",
+        "requestMetadata",
+        "tool_choice",
+    ];
+    let path = path.trim_start_matches("generationConfig.").trim_start_matches("inferenceConfig.");
+    let path = path.strip_suffix(".a").unwrap_or(path);
+    if path.starts_with("responseJsonSchema") {
+        return "responseJsonSchema";
+    }
+    WHOLE.into_iter().find(|whole| path.starts_with(whole)).unwrap_or(path)
+}
+
+const SETTINGS: &str = "<!-- The parameters are written by tests/library/crossing.rs: UPDATE=1. -->\n";
+
+#[test]
+fn parameters_go_along_where_both_wires_have_them() {
+    let targets: Vec<Target> = WIRES.iter().map(|wire| wire.name.parse().unwrap()).collect();
+    let mut table = String::new();
+    let mut judged = String::new();
+    for (from, request, settings) in parameters() {
+        let from: Target = from.parse().unwrap();
+        let others: Vec<Target> = targets.iter().copied().filter(|to| to.to_string() != from.to_string()).collect();
+        let names: Vec<_> = others.iter().map(|to| format!("`{to}`")).collect();
+        table += &format!(
+            "\nFrom `{from}`:\n\n| parameter | {} |\n|---|{}\n",
+            names.join(" | "),
+            "---|".repeat(names.len())
+        );
+        for (path, value) in &settings {
+            let kind = value
+                .get("type")
+                .and_then(Value::as_str)
+                .filter(|kind| kind.starts_with("json"))
+                .map_or(String::new(), |kind| format!(", `{kind}`"));
+            table += &format!("| `{path}`{kind} |");
+            for to in &others {
+                let (plain, _) = repaired(from, *to, &request, Some("m-2"));
+                let (changed, lines) = repaired(from, *to, &with(&request, path, value), Some("m-2"));
+                judged += &json!({ "case": format!("{path} of {from}"), "target": to.to_string().replace('-', "_"), "request": changed }).to_string();
+                judged.push('\n');
+                let (mut before, mut after) = (Vec::new(), Vec::new());
+                paths(&plain, "", &mut before);
+                paths(&changed, "", &mut after);
+                assert!(
+                    before.iter().all(|one| after.contains(one) || one.0 == "max_tokens"),
+                    "{path} to {to}: {changed}"
+                );
+                after.retain(|one| !before.contains(one));
+                let is_named = lines.iter().any(|place| path.starts_with(place.as_str()) && !place.is_empty());
+                // A part of a choice may go along, and a part not.
+                let is_right = after.is_empty() == is_named || *path == "tool_choice" && is_named;
+                assert!(is_right, "{path} of {from} to {to}: {changed} {lines:?}");
+                let mut places: Vec<_> = after.iter().map(|(path, _)| format!("`{}`", parameter(path))).collect();
+                places.dedup();
+                table += &format!(" {} |", if places.is_empty() { "–".to_owned() } else { places.join(", ") });
+            }
+            table.push('\n');
+        }
+    }
+    if let Some(dir) = crate::common::rendered_dir() {
+        std::fs::write(dir.join("parameters.jsonl"), judged).unwrap();
+    }
+    let document = std::fs::read_to_string(DOCUMENT).unwrap();
+    let (before, rest) = document.split_once(SETTINGS).unwrap();
+    let (known, after) = rest.split_once(ENDS).unwrap();
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(DOCUMENT, format!("{before}{SETTINGS}{table}\n{ENDS}{after}")).unwrap();
+        return;
+    }
+    assert_eq!(known, format!("{table}\n"), "UPDATE=1 writes the table of {DOCUMENT} again");
+}
+
+/// Every pair of numbers and texts of one parameter comes back from another wire as it was.
+#[test]
+fn parameters_come_back_as_they_were() {
+    for (from, request, settings) in parameters() {
+        let from: Target = from.parse().unwrap();
+        for to in WIRES
+            .iter()
+            .map(|wire| wire.name.parse::<Target>().unwrap())
+            .filter(|to| to.to_string() != from.to_string())
+        {
+            for (path, value) in &settings {
+                let given = with(&request, path, value);
+                let (there, lines) = repaired(from, to, &given, None);
+                if lines.iter().any(|place| path.starts_with(place.as_str()) && !place.is_empty()) {
+                    continue;
+                }
+                let (back, _) = repaired(to, from, &there, None);
+                let field = |request: &Value| request.pointer(&format!("/{}", path.replace('.', "/"))).cloned();
+                let name = path.replace("max_tokens", "max_completion_tokens");
+                let found = field(&back).or_else(|| back.get(&name).cloned());
+                let same = found.as_ref() == Some(value) || found == Some(json!([value]));
+                assert!(same || path.contains("ormat") || path.contains("choice"), "{path} of {from} by {to}: {back}");
+                assert!(found.is_some(), "{path} of {from} by {to}: {back}");
+            }
+        }
+    }
 }

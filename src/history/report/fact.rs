@@ -187,6 +187,19 @@ pub(crate) enum Fact<'a> {
         from: &'a str,
         target: &'a str,
     },
+    FieldUnfit {
+        name: &'a str,
+        problem: &'a str,
+    },
+    FieldSet {
+        name: &'a str,
+        value: &'a str,
+    },
+    /// `given`: a model of the other wire.
+    ModelNeeded {
+        given: Option<&'a str>,
+        target: &'a str,
+    },
     ToolUndeclared {
         name: &'a str,
         problem: &'a str,
@@ -254,7 +267,8 @@ impl Fact<'_> {
             Self::Summarized { .. } | Self::CallSummarized => Rule::Summarized,
             Self::OutsideWindow { .. } => Rule::OutsideWindow,
             Self::WindowExceeded { .. } => Rule::WindowExceeded,
-            Self::StillRefused { .. } => Rule::StillRefused,
+            Self::StillRefused { .. } | Self::ModelNeeded { .. } => Rule::StillRefused,
+            Self::FieldSet { .. } => Rule::FieldAdded,
             Self::ResultOutsideWindow
             | Self::TextEmpty
             | Self::TextBlank
@@ -268,6 +282,7 @@ impl Fact<'_> {
             | Self::ImageOmitted
             | Self::FieldUnknown { .. }
             | Self::FieldForeign { .. }
+            | Self::FieldUnfit { .. }
             | Self::ToolUndeclared { .. }
             | Self::FieldRemoved { .. }
             | Self::ItemsRemoved { .. } => Rule::LeftOut,
@@ -318,6 +333,8 @@ impl Fact<'_> {
             | Self::ResultOutsideWindow
             | Self::FieldUnknown { .. }
             | Self::FieldForeign { .. }
+            | Self::FieldUnfit { .. }
+            | Self::ModelNeeded { given: Some(_), .. }
             | Self::ToolUndeclared { .. }
             | Self::FieldRemoved { .. }
             | Self::ItemsRemoved { .. } => Severity::Lost,
@@ -365,6 +382,7 @@ impl Fact<'_> {
             | Self::DocumentWorded { .. }
             | Self::TurnAdded { .. }
             | Self::BridgeAdded { .. }
+            | Self::FieldSet { .. }
             | Self::ItemsAdded { .. } => Severity::Added,
             Self::MessageEmpty { .. }
             | Self::StillWritten
@@ -374,6 +392,7 @@ impl Fact<'_> {
             | Self::KeptByServer
             | Self::NotContinued
             | Self::WindowExceeded { .. }
+            | Self::ModelNeeded { given: None, .. }
             | Self::StillRefused { .. } => Severity::Note,
         }
     }

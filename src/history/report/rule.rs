@@ -94,6 +94,8 @@ rules! {
     BridgeAdded,
     /// The last answer was to be continued, and the target has no way to do so: the user asks for it.
     NotContinued,
+    /// A parameter was added that the target requires.
+    FieldAdded,
     /// The target still refuses this place of a repaired request: only the caller can cure it.
     StillRefused,
 }

@@ -267,6 +267,18 @@ impl<'a> Words<'a> {
                 format!("it is a field of {from}; nothing of {target} is known to mean the same"),
             )
             .cured("set the target's own field"),
+            Fact::FieldUnfit { name, problem } => because(format!("`{name}` removed"), *problem),
+            Fact::FieldSet { name, value } => {
+                because(format!("`{name}` set to {value}"), "the target requires it, and the request has none")
+            }
+            Fact::ModelNeeded { given, target } => {
+                let detail = match given {
+                    Some(given) => format!("the model {given:?} removed"),
+                    None => "a model is missing".to_owned(),
+                };
+                because(detail, format!("{target} requires the name of a model that it has"))
+                    .cured("name it with `--model`")
+            }
             Fact::ToolUndeclared { name, problem } => {
                 because(format!("`{name}` removed"), format!("it cannot be declared on another wire: {problem}"))
                     .cured("`--tools` declares other tools")

@@ -2,7 +2,7 @@
 //!
 //! `request` reads it, renders it again and says what became of it. On one wire the repair is the smallest edit: `align`
 //! finds what reads the same in both, `edits` holds the differences, `smallest` makes those that a rule asks for, and `outline`
-//! puts the text together. Between wires `tools` is what goes along. `report` gives each difference its line and its place.
+//! puts the text together. Between wires `tools` and `settings` are what goes along. `report` gives each difference its line and its place.
 //! `guess` notices a request of another wire than was said.
 
 mod align;
@@ -11,5 +11,6 @@ pub(super) mod guess;
 mod outline;
 mod report;
 pub(super) mod request;
+mod settings;
 mod smallest;
 mod tools;

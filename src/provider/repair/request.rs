@@ -7,13 +7,14 @@ use serde_json::value::RawValue;
 use super::edits::Edits;
 use super::guess;
 use super::report::{left_out, named, place, unknown_fields};
+use super::settings::Settings;
 use super::smallest::edit;
 use super::tools::crossing;
 use crate::error::{Error, Result};
 use crate::history::Conversation;
-use crate::history::report::Fact;
 use crate::history::{MessageState, StoredMessage};
 use crate::history::{ReportLine, Rule};
+use crate::json::merged::merged;
 use crate::model::Message;
 use crate::provider::check::judge::check;
 use crate::provider::prompt::options::{FinishedTools, Images, NoContent, PromptOptions, Thinking};
@@ -29,8 +30,9 @@ use crate::provider::target::Target;
 /// objects to; all others, and all other fields of the request, keep their bytes, and white space stays. What is not known
 /// stays too. Each difference has a line in the report.
 ///
-/// Between wires only the tools go along, as the target declares them, unless the options name others: a model's name and its
-/// parameters mean nothing elsewhere and are left out, and so are tools that only one provider has.
+/// Between wires the tools go along, as the target declares them, unless the options name others; tools that only one provider
+/// has are left out. So do the parameters that both wires have: the length of the answer, temperature, the choice of tools, the
+/// form of the answer. The name of a model goes along where both have the same models; elsewhere the options name one.
 ///
 /// The report holds, in this order: what could not be read as it is; what was wrong with the conversation; what the
 /// target does not take; what became of the other fields; what is refused still, where that can only be cured by the caller.
@@ -71,6 +73,7 @@ pub fn repair(from: Target, target: Target, request: &str, options: &PromptOptio
     let read = Request::read(from, &text).map_err(|error| guess::hinted(error, from, &text))?;
     guess::refuse_other_wire(from, &text)?;
     let Request { parsed, mut rest } = read;
+    let before = rest.clone();
     let (options, lost) =
         if crosses { crossing(from, &mut rest, options) } else { (Cow::Borrowed(options), Vec::new()) };
     let places = parsed.places;
@@ -86,10 +89,17 @@ pub fn repair(from: Target, target: Target, request: &str, options: &PromptOptio
         place(&mut unknown, &places);
         report.append(&mut unknown);
         report.extend(lost);
-        let (from, target) = (from.to_string(), target.to_string());
-        let foreign = |name: &str| ReportLine::new(Fact::FieldForeign { name, from: &from, target: &target }).at(name);
-        report.extend(rest.names().map(foreign));
-        return Ok(Prompt { request: prompt.request, report });
+        // A list of messages has nothing beside them.
+        if !given.get().starts_with('{') {
+            return Ok(Prompt { request: prompt.request, report });
+        }
+        let tools = from.wire().tools.field;
+        let taken = before.peek(tools).filter(|_| rest.peek(tools).is_none());
+        let (fields, lines) = Settings::cross(from, target, rest, taken, &prompt.request, options.model.as_deref());
+        report.extend(lines);
+        let request = merged(&prompt.request, fields).ok().and_then(|text| String::from_utf8(text).ok());
+        let request = request.and_then(|text| RawValue::from_string(text).ok()).unwrap_or(prompt.request);
+        return Ok(Prompt { request, report });
     }
     // What was rendered is not what is written.
     report.iter_mut().for_each(|line| line.place = None);

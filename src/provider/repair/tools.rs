@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::settings::BESIDE_TOOLS;
 use crate::history::ReportLine;
 use crate::history::report::Fact;
 use crate::json::fields::Fields;
@@ -31,6 +32,9 @@ pub(super) fn crossing<'a>(
             Ok(tool) => tools.push(tool),
             Err(problem) => {
                 let place = format!("{field}{place}");
+                if place.split_once('.') == Some(BESIDE_TOOLS) {
+                    continue;
+                }
                 lost.push(ReportLine::new(Fact::ToolUndeclared { name: &place, problem }).at(&place));
             }
         }

@@ -61,11 +61,13 @@ pub(super) fn check(call: &Call, body: &[u8]) -> Outcome {
 }
 
 pub(super) fn repair(call: &Call, body: &[u8]) -> Outcome {
-    call.query.check(&["for", "from"])?;
+    call.query.check(&["for", "from", "model"])?;
     let target = parameters::target(call, "for")?;
     let from = if call.query.get("from").is_some() { parameters::target(call, "from")? } else { target };
     judged(call, body, Judged::Repaired)?;
-    let repaired = provider::repair(from, target, body::text(body)?, &PromptOptions::new())?;
+    let mut options = PromptOptions::new();
+    options.model = call.query.get("model").map(str::to_owned);
+    let repaired = provider::repair(from, target, body::text(body)?, &options)?;
     call.app.metrics.count_report(&repaired.report);
     ok(&Shown { conversation: None, request: repaired.request, report: repaired.report })
 }

@@ -25,6 +25,7 @@ use super::sealed::Seal;
 use super::tools::HostedTools;
 use crate::error::Error;
 use crate::history::{Entry, MessageState, StoredMessage};
+use crate::json::merged::merged;
 use crate::log::reading::PageSize;
 use crate::model::{Name, Timestamp};
 use crate::provider::{PromptOptions, provider_of, render, tokens_of};
@@ -64,6 +65,11 @@ struct Prepared {
     seal: Option<Seal>,
 }
 
+/// Why a request cannot be put together.
+pub(super) fn unwritten(error: serde_json::Error) -> Refusal {
+    Refusal::internal(format!("the request of the model cannot be written: {error}"))
+}
+
 impl Prepared {
     fn of(call: &Call, reach: &Reach, body: &[u8]) -> Result<Self, Refusal> {
         let asked = Asked::read(call, body)?;
@@ -79,7 +85,7 @@ impl Prepared {
         let placed = Placed::find(call, reach, &asked, at.name())?;
         let conversation = tools.sent_in(placed.conversation(asked.instructions.as_deref()));
         let prompt = render(at.target, &conversation, &options)?;
-        let body = parameters::merged(&prompt.request, fields)?;
+        let body = merged(&prompt.request, fields).map_err(unwritten)?;
         let mut lines = placed.report.clone();
         lines.extend(report);
         lines.extend(prompt.report.iter().map(ToString::to_string));

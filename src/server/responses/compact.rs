@@ -7,7 +7,7 @@ use http_body_util::{BodyExt as _, Limited};
 use serde_json::json;
 
 use super::asked::Asked;
-use super::calls::reach;
+use super::calls::{reach, unwritten};
 use super::encoder::{seconds, usage};
 use super::id::ResponseId;
 use super::models::At;
@@ -16,6 +16,7 @@ use super::place::{Placed, Reach};
 use super::sealed::{Seal, Sealed};
 use super::tools::HostedTools;
 use crate::history::{Conversation, MessageState, StoredMessage};
+use crate::json::merged::merged;
 use crate::model::{Body as ChunkBody, ConversationId, Message, Timestamp};
 use crate::provider::{TokenCounts, decode, render};
 use crate::server::app::{Call, Streaming, ok};
@@ -83,6 +84,6 @@ fn prepared(call: &Call, reach: &Reach, body: &[u8]) -> Result<(At, Vec<u8>), Re
     let next = messages.last().map_or(0, |last| last.index + 1);
     messages.push(StoredMessage::new(next, MessageState::Complete, Message::user(ASKED)));
     let prompt = render(at.target, &Conversation::new(messages), &rendered.options)?;
-    let body = parameters::merged(&prompt.request, rendered.fields)?;
+    let body = merged(&prompt.request, rendered.fields).map_err(unwritten)?;
     Ok((at, body))
 }

@@ -5,9 +5,9 @@
 
 use serde_json::{Value, json};
 
-use super::object::Node;
 use super::sheet::Sheet;
 use super::wishes::{Format, Reasoning, SCHEMA, Text};
+use crate::json::object::Node;
 use crate::provider::anthropic::models::{self, Thinks};
 use crate::server::refusal::Refusal;
 use crate::server::responses::tools::Choice;

@@ -1,10 +1,9 @@
 //! The parameters of a request, as the wire of a model takes them.
 //!
 //! `table` says for each parameter what becomes of it on each wire; the documentation has the same table. `kinds` is what values
-//! parameters have, `object` is JSON that is written piece by piece, `sheet` a request to a model that is being filled in. A file
+//! parameters have, `sheet` a request to a model that is being filled in. A file
 //! for each wire fills it in: `chat`, `own` (Responses), `anthropic`, `gemini`, `converse`; `wishes` are the values that several of
-//! them read: the format of a text, reasoning. `rendered` goes through the table, `merged` joins what came of it with the history,
-//! `echo` is what a response repeats of its request.
+//! them read: the format of a text, reasoning. `rendered` goes through the table, `echo` is what a response repeats of its request.
 
 mod anthropic;
 mod chat;
@@ -12,8 +11,6 @@ mod converse;
 mod echo;
 mod gemini;
 pub(super) mod kinds;
-mod merged;
-mod object;
 mod own;
 mod rendered;
 mod sheet;
@@ -23,5 +20,4 @@ mod tests;
 mod wishes;
 
 pub(super) use echo::echo;
-pub(super) use merged::merged;
 pub(super) use rendered::{Rendered, rendered};

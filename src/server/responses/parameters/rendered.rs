@@ -3,10 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::kinds::{missing, unknown};
-use super::object::Object;
 use super::sheet::Sheet;
 use super::table::{Does, TABLE, begin, end};
 use crate::json::fields::Fields;
+use crate::json::object::Object;
 use crate::provider::{PromptOptions, Target};
 use crate::server::refusal::Refusal;
 use crate::server::responses::tools::{HostedTools, ToolNames, Tools};

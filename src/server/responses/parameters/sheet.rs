@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::kinds::unsupported;
-use super::object::{Node, Object};
 use crate::json::fields::Fields;
+use crate::json::object::{Node, Object};
 use crate::provider::{PromptOptions, Target};
 use crate::server::refusal::Refusal;
 use crate::server::responses::tools::{Choice, Tools};

@@ -7,8 +7,10 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::table::{Does, TABLE, WIRES};
-use super::{Rendered, echo, merged, rendered};
+use super::{Rendered, echo, rendered};
 use crate::history::{Conversation, MessageState, StoredMessage};
+use crate::json::merged::merged;
+use crate::json::object::Object;
 use crate::model::{Body, Message};
 use crate::provider::{Target, check, parse, render};
 use crate::server::refusal::Refusal;
@@ -667,7 +669,7 @@ fn a_response_repeats_its_request_with_defaults() {
 #[test]
 fn the_history_is_merged_as_it_is_written() {
     let of = |history: &str, set: &[(&[&str], Value)]| {
-        let mut fields = super::object::Object::default();
+        let mut fields = Object::default();
         set.iter().for_each(|(path, value)| fields.set(path, value.clone()));
         let history = RawValue::from_string(history.to_owned()).unwrap();
         String::from_utf8(merged(&history, fields).unwrap()).unwrap()

@@ -9,12 +9,12 @@ use serde_json::value::RawValue;
 
 /// An object.
 #[derive(Clone, Debug, Default)]
-pub(in crate::server::responses) struct Object(Vec<(String, Node)>);
+pub(crate) struct Object(Vec<(String, Node)>);
 
 /// A value.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
-pub(super) enum Node {
+pub(crate) enum Node {
     Value(Value),
     Raw(Box<RawValue>),
     Object(Object),
@@ -39,7 +39,7 @@ impl fmt::Display for Node {
 
 impl Object {
     /// Sets the value at the end of a path; the objects on the way are made where they are missing.
-    pub(super) fn set(&mut self, path: &[&str], value: impl Into<Node>) {
+    pub(crate) fn set(&mut self, path: &[&str], value: impl Into<Node>) {
         let Some((name, rest)) = path.split_first() else { return };
         let at = self.0.iter().position(|(known, _)| known == name);
         match (at.and_then(|at| self.0.get_mut(at)), rest) {
@@ -58,7 +58,7 @@ impl Object {
     }
 
     /// Whether there is something at the end of a path.
-    pub(super) fn has(&self, path: &[&str]) -> bool {
+    pub(crate) fn has(&self, path: &[&str]) -> bool {
         let Some((name, rest)) = path.split_first() else { return true };
         match self.0.iter().find(|(known, _)| known == name) {
             Some((_, Node::Object(inner))) => inner.has(rest),
@@ -67,7 +67,7 @@ impl Object {
         }
     }
 
-    pub(super) fn into_fields(self) -> Vec<(String, Node)> {
+    pub(crate) fn into_fields(self) -> Vec<(String, Node)> {
         self.0
     }
 }

@@ -1,4 +1,4 @@
-//! The history's request, and the fields beside it: one JSON text.
+//! An object and further fields: one JSON text.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -8,16 +8,12 @@ use serde_json::value::RawValue;
 
 use super::object::{Node, Object};
 use crate::json::fields::Fields;
-use crate::server::refusal::Refusal;
 
-/// The history's request with the fields. Objects that both have become one; of anything else the field counts. The history may be
+/// An object with further fields. Objects that both have become one; of anything else the further field counts. The object may be
 /// large: only the names of its fields are looked at.
-pub(in crate::server::responses) fn merged(history: &RawValue, fields: Object) -> Result<Vec<u8>, Refusal> {
-    let failed =
-        |error: serde_json::Error| Refusal::internal(format!("the request of the model cannot be written: {error}"));
-    let parts = Fields::of(history).ok_or_else(|| Refusal::internal("the history is no request"))?;
-    let mut out = Vec::with_capacity(history.get().len() + 1024);
-    write(parts, fields, &mut out).map_err(failed)?;
+pub(crate) fn merged(object: &RawValue, fields: Object) -> serde_json::Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(object.get().len() + 1024);
+    write(Fields::read(object.get())?, fields, &mut out)?;
     Ok(out)
 }
 
