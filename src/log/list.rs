@@ -37,6 +37,8 @@ pub struct ListQuery {
     pub tags: Vec<String>,
     /// Only conversations with a key that begins so. The owner's list is scanned for it.
     pub key_prefix: Option<String>,
+    /// Only conversations that were forked from this one, and share an entry with it. Cost: one read for each of its forks.
+    pub forked_from: Option<ConversationId>,
     /// Only conversations whose metadata have these fields: a text, or the JSON of another value. Cost: reading the metadata of
     /// up to 1,000 conversations for a page.
     pub metadata: Vec<(String, String)>,
@@ -221,6 +223,7 @@ impl ListQuery {
             title: None,
             tags: Vec::new(),
             key_prefix: None,
+            forked_from: None,
             metadata: Vec::new(),
             since: None,
             until: None,
@@ -269,6 +272,13 @@ impl ListQuery {
     #[must_use]
     pub fn with_key_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.key_prefix = Some(prefix.into());
+        self
+    }
+
+    /// Keeps only the forks of this conversation.
+    #[must_use]
+    pub const fn with_forked_from(mut self, parent: ConversationId) -> Self {
+        self.forked_from = Some(parent);
         self
     }
 
@@ -480,6 +490,9 @@ impl<'a> Pager<'a> {
             && query.until.is_none_or(|until| active < until)
             && query.tags.iter().all(|tag| head.tags.contains(tag))
             && query.key_prefix.as_ref().is_none_or(|prefix| key.is_some_and(|key| key.starts_with(prefix)))
+            && query
+                .forked_from
+                .is_none_or(|parent| head.parent.is_some_and(|from| from.id() == parent && from.at_seq > 0))
             && self.title.as_ref().is_none_or(|wanted| title.to_lowercase().contains(wanted))
             && is_same(&head.owner, &query.owner)
     }

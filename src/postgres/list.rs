@@ -111,6 +111,7 @@ impl<'a> Scan<'a> {
             conversation_columns!(),
             " FROM cs_conversation t WHERE t.owner = $1 AND NOT t.deleted AND t.minute <= $2 \
              AND (t.last_activity, t.conv_id) < ($3, $4) AND t.tags @> $5 \
+             AND ($7::bytea IS NULL OR t.parent_id = $7 AND t.parent_seq > 0) \
              ORDER BY t.minute DESC, t.last_activity DESC, t.conv_id DESC LIMIT $6"
         );
         const OLDEST: &str = concat!(
@@ -118,6 +119,7 @@ impl<'a> Scan<'a> {
             conversation_columns!(),
             " FROM cs_conversation t WHERE t.owner = $1 AND NOT t.deleted AND t.minute >= $2 \
              AND (t.last_activity, t.conv_id) > ($3, $4) AND t.tags @> $5 \
+             AND ($7::bytea IS NULL OR t.parent_id = $7 AND t.parent_seq > 0) \
              ORDER BY t.minute, t.last_activity, t.conv_id LIMIT $6"
         );
         const CREATED: &str = concat!(
@@ -125,6 +127,7 @@ impl<'a> Scan<'a> {
             conversation_columns!(),
             " FROM cs_conversation t WHERE t.owner = $1 AND NOT t.deleted AND t.minute >= $2 \
              AND (t.created, t.conv_id) < ($3, $4) AND t.tags @> $5 \
+             AND ($7::bytea IS NULL OR t.parent_id = $7 AND t.parent_seq > 0) \
              ORDER BY t.created DESC, t.conv_id DESC LIMIT $6"
         );
         let (micros, id) = &self.after;
@@ -143,6 +146,7 @@ impl<'a> Scan<'a> {
             .with(id)
             .with(rows::tags(&self.query.tags))
             .with(self.rows() as u64)
+            .with(self.query.forked_from.map(|parent| parent.as_bytes().to_vec()))
     }
 
     /// Takes what a statement gave. Whether the page has all that it needs.

@@ -304,6 +304,8 @@ pub(crate) struct List {
     #[serde(default)]
     key_prefix: Option<String>,
     #[serde(default)]
+    forked_from: Option<ConversationId>,
+    #[serde(default)]
     since: Option<Timestamp>,
     #[serde(default)]
     until: Option<Timestamp>,
@@ -314,9 +316,10 @@ pub(crate) struct List {
 impl From<&ListQuery> for List {
     /// Metadata are looked at by the store, and by no log.
     fn from(query: &ListQuery) -> Self {
-        let ListQuery { owner, limit, after, title, tags, key_prefix, metadata: _, since, until, sort } = query.clone();
+        let ListQuery { owner, limit, after, title, tags, key_prefix, forked_from, metadata: _, since, until, sort } =
+            query.clone();
         let after = after.map(|after| after.to_string());
-        Self { owner, limit, after, title, tags, key_prefix, since, until, sort }
+        Self { owner, limit, after, title, tags, key_prefix, forked_from, since, until, sort }
     }
 }
 
@@ -324,9 +327,9 @@ impl TryFrom<List> for ListQuery {
     type Error = Error;
 
     fn try_from(list: List) -> Result<Self> {
-        let List { owner, limit, after, title, tags, key_prefix, since, until, sort } = list;
+        let List { owner, limit, after, title, tags, key_prefix, forked_from, since, until, sort } = list;
         let after = after.map(|after| after.parse()).transpose()?;
-        Ok(Self { owner, limit, after, title, tags, key_prefix, metadata: Vec::new(), since, until, sort })
+        Ok(Self { owner, limit, after, title, tags, key_prefix, forked_from, metadata: Vec::new(), since, until, sort })
     }
 }
 

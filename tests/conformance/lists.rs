@@ -18,6 +18,7 @@ crate::tests![
     a_title_is_the_first_user_text_or_the_callers,
     a_sub_agents_conversation_is_found_by_what_started_it,
     filters_and_orders_give_what_they_say,
+    the_forks_of_a_conversation_are_listed,
 ];
 
 /// Each query, page by page, has what a look at all conversations gives.
@@ -97,6 +98,46 @@ fn filters_and_orders_give_what_they_say(place: &Place) {
             }
         }
     }
+}
+
+fn the_forks_of_a_conversation_are_listed(place: &Place) {
+    let store = place.store();
+    for name in ["chat", "other"] {
+        store.append(name, &[user("hello"), user("are you there?")]).unwrap();
+    }
+    for (parent, at_seq, child) in
+        [("chat", None, "all"), ("chat", Some(1), "first"), ("other", None, "of other"), ("all", None, "grandchild")]
+    {
+        store.fork_to(parent, at_seq, child).unwrap();
+    }
+    let forks = |parent: &str, limit: usize| {
+        let parent = store.describe(parent).unwrap().id;
+        let mut query = ListQuery::new().with_forked_from(parent).with_limit(limit);
+        let mut found = BTreeSet::new();
+        loop {
+            let page = store.list(&query).unwrap();
+            for item in page.items {
+                assert_eq!(item.parent.unwrap().conversation, parent);
+                assert!(found.insert(item.key.unwrap()));
+            }
+            let Some(next) = page.next else { return found };
+            query = query.with_after(next);
+        }
+    };
+    let set = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect::<BTreeSet<_>>();
+    for limit in [1, 10] {
+        assert_eq!(forks("chat", limit), set(&["all", "first"]));
+        assert_eq!(forks("all", limit), set(&["grandchild"]));
+        assert_eq!(forks("grandchild", limit), set(&[]));
+    }
+    store.delete("first").unwrap();
+    store.tag("all", &["kept"]).unwrap();
+    assert_eq!(forks("chat", 10), set(&["all"]));
+    let chat = store.describe("chat").unwrap().id;
+    let tagged = |tag: &str| store.list(&ListQuery::new().with_forked_from(chat).with_tag(tag)).unwrap().items.len();
+    assert_eq!((tagged("kept"), tagged("gone")), (1, 0));
+    let others = ListQuery::new().with_owner("ada").with_forked_from(chat);
+    assert_eq!(store.list(&others).unwrap().items, []);
 }
 
 fn a_sub_agents_conversation_is_found_by_what_started_it(place: &Place) {

@@ -446,7 +446,7 @@ fn lists_are_filtered_and_sorted() {
     assert_eq!(keys("metadata[n]=1&metadata[color]=blue"), ["app:2"]);
     assert_eq!(keys("until=2000-01-01"), [""; 0]);
     assert_eq!(keys("since=2000-01-01T00:00:00Z&limit=1"), ["other"]);
-    for query in ["sort=title", "since=yesterday", "metadata=red", "metadata.color=red"] {
+    for query in ["sort=title", "since=yesterday", "forked_from=app", "metadata=red", "metadata.color=red"] {
         client.get(&format!("/api/v1/conversations?{query}")).code(400);
     }
     // Under /v1, a conversation may be named by its key, and by its UUID.

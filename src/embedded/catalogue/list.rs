@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Catalogue;
 use crate::embedded::engine::Order;
 use crate::embedded::state::LONGEST_LAG;
-use crate::embedded::stored::{damage_of, sound_head, stored_head};
+use crate::embedded::stored::{damage_of, forks, sound_head, stored_head};
 use crate::error::{Error, Result};
 use crate::log::Problem;
 use crate::log::list::{ListPage, ListQuery, ListSort, Listed, MOST_SCANNED, Pager, Place};
@@ -53,6 +53,11 @@ type Found = std::result::Result<Option<Arc<Head>>, Box<Error>>;
 impl Catalogue {
     pub(crate) fn list(&self, query: &ListQuery) -> Result<ListPage> {
         let mut pager = Pager::new(query)?;
+        if let Some(parent) = query.forked_from {
+            let forks: Vec<_> = forks(&*self.engine, parent)?.into_iter().map(|fork| fork.child).collect();
+            forks.chunks(BATCH).try_for_each(|ids| self.add_to_list(ids, &mut pager).map(|_| ()))?;
+            return Ok(pager.page());
+        }
         if let Some(tag) = query.tags.first() {
             self.list_tagged(query, tag, &mut pager)?;
             return Ok(pager.page());

@@ -60,13 +60,25 @@ pub(super) fn create(call: &Call, body: &[u8]) -> Outcome {
 }
 
 pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
-    call.query.check(&["limit", "after", "title", "tag", "key_prefix", "metadata[]", "since", "until", "sort"])?;
+    call.query.check(&[
+        "limit",
+        "after",
+        "title",
+        "tag",
+        "key_prefix",
+        "forked_from",
+        "metadata[]",
+        "since",
+        "until",
+        "sort",
+    ])?;
     let mut query = ListQuery::new().with_owner(&*call.caller.owner);
     query.limit = usize::try_from(call.query.number("limit", 1, 1_000)?.unwrap_or(50)).unwrap_or(50);
     query.after = call.query.parse("after", "cursor")?;
     query.title = call.query.get("title").map(str::to_owned);
     query.tags = call.query.all("tag").into_iter().map(str::to_owned).collect();
     query.key_prefix = call.query.get("key_prefix").map(str::to_owned);
+    query.forked_from = call.query.parse("forked_from", "id of a conversation")?;
     query.metadata = call.query.fields("metadata");
     query.since = parameters::moment(call, "since")?;
     query.until = parameters::moment(call, "until")?;

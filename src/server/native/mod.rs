@@ -128,6 +128,7 @@ pub(crate) const ROUTES: &[Route] = &[
                 text("title", "Only titles that hold this text"),
                 text("tag", "Only those with this tag; may be given several times"),
                 text("key_prefix", "Only those with a key that begins so"),
+                text("forked_from", "Only those that were forked from the conversation of this id"),
                 query(
                     "metadata",
                     json!({"type":"object","additionalProperties":true}),
@@ -380,7 +381,10 @@ pub(crate) const ROUTES: &[Route] = &[
         .answers(json::<Checked>(r#"{"accepted":true,"findings":[]}"#)),
     Route::post("/api/v1/repair", Read, Store(prompts::repair))
         .named("repairRequest", "Turn a refused request into one that the target accepts")
-        .takes(|| vec![aim(), target("from", "The wire of the request; by default that of `for`")])
+        .takes(|| {
+            let model = text("model", "The model's name, for a request of another wire");
+            vec![aim(), target("from", "The wire of the request; by default that of `for`"), model]
+        })
         .body(json::<Request>(REQUEST))
         .answers(json::<Shown>(r#"{"request":{"messages":[{"role":"user","content":"hello"}]},"report":[]}"#))
         .refuses(&[413, 422]),

@@ -24,7 +24,7 @@ use crate::server::stops;
 const PAGE: usize = 50;
 /// A page ends with the message that exceeds this; the newest are fewer, down to one.
 const BYTES: usize = 4 * 1024 * 1024;
-/// The newest sub-agents that are named.
+/// The newest sub-agents and forks that are named.
 const STARTED: usize = 20;
 /// Bytes of one text.
 const TEXT: usize = 64 * 1024;
@@ -43,6 +43,8 @@ pub(super) struct Heading {
     pub(super) active: Moment,
     /// The conversation that it was forked from, and up to which seq; no link if it is gone.
     pub(super) parent: Option<Parent>,
+    /// The newest that were forked from it.
+    pub(super) forks: Vec<Branch>,
     /// What started it, and what it started.
     pub(super) starter: Option<Started>,
     pub(super) started: Vec<Started>,
@@ -83,6 +85,26 @@ impl Session {
         let others = items.iter().filter(|other| other.id != item.id).map(other).collect();
         let query = form_urlencoded::Serializer::new(String::new()).append_pair("tag", tag).finish();
         Ok(Some(Self { address: format!("/pages?{query}"), others }))
+    }
+}
+
+/// A fork, and the last seq that it shares.
+#[derive(Debug)]
+pub(super) struct Branch {
+    pub(super) address: String,
+    pub(super) title: String,
+    pub(super) at_seq: u64,
+}
+
+impl Branch {
+    fn all(call: &Call, parent: ConversationId) -> Result<Vec<Self>, Refusal> {
+        let query = ListQuery::new().with_owner(&*call.caller.owner).with_forked_from(parent).with_limit(STARTED);
+        let fork = |item: ListItem| Self {
+            address: format!("/pages/conversations/{}", item.id),
+            title: titled(&item),
+            at_seq: item.parent.map_or(0, |parent| parent.at_seq),
+        };
+        Ok(call.store().list(&query)?.items.into_iter().map(fork).collect())
     }
 }
 
@@ -151,6 +173,7 @@ impl Heading {
         Ok(Self {
             session: Session::of(call, &item)?,
             starter,
+            forks: Branch::all(call, item.id)?,
             started: Started::all(call, item.id)?,
             title: titled(&item),
             key: item.key,

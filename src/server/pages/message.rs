@@ -47,6 +47,8 @@ pub(super) struct Shown {
     /// Whatever else is known.
     pub(super) facts: Vec<(&'static str, String)>,
     pub(super) chunks: Vec<Piece>,
+    /// The fields that a message without words keeps for a program.
+    pub(super) keeps: String,
     /// The messages whose calls its results answer: they are shown there.
     pub(super) answers: Vec<u64>,
     /// Whether it goes on with the answer of the message before it.
@@ -222,6 +224,8 @@ impl Showing {
             None => format!("{name}: {}", json.as_str()),
         };
         let extra = metadata.extra.iter().map(|pair| ("field", field(pair)));
+        let is_bare = chunks.is_empty() && answers.is_empty() && stored.state == MessageState::Complete;
+        let keeps: Vec<&str> = metadata.extra.iter().map(|(name, _)| name).filter(|_| is_bare).collect();
         let state = (stored.state != MessageState::Complete).then(|| stored.state.as_str());
         Shown {
             index: stored.index,
@@ -244,6 +248,7 @@ impl Showing {
             request,
             facts: known.into_iter().filter_map(|(name, value)| Some((name, value?))).chain(extra).collect(),
             chunks,
+            keeps: keeps.join(", "),
             answers,
             continues: false,
             hidden: self.hidden.remove(&(stored.index, None)),

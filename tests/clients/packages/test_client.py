@@ -132,6 +132,7 @@ def test_a_conversation_changes(client, name):
     receipt = client.append(name, [said("one"), said("two", "assistant"), said("three")], expect="new")
     assert client.fork(name, at_seq=receipt["first_seq"], key=f"{name}-fork")["parent"]["conversation"] == receipt["conversation"]
     assert texts(client.messages(f"{name}-fork")) == ["one"]
+    assert [item["key"] for item in client.conversations(forked_from=receipt["conversation"])] == [f"{name}-fork"]
     client.remove(name, 1)
     client.rewind(name, 2)
     assert texts(client.messages(name)) == ["one"]
