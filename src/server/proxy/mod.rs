@@ -127,8 +127,9 @@ async fn begin(
     path::check(&asked.method, &asked.uri, path)?;
     let found = name.map_or_else(|| app.upstreams.default(), |name| app.upstreams.find(name));
     let upstream = found.cloned().ok_or_else(|| {
+        let name = name.unwrap_or_default();
         let message =
-            format!("There is no upstream {:?}: `[[upstream]]` in the settings names those that there are.", name);
+            format!("There is no upstream {name:?}: `[[upstream]]` in the settings names those that there are.");
         Refusal::new(404, "unknown_upstream", message)
     })?;
     let uri = upstream.uri(path, asked.uri.query())?;
