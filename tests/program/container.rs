@@ -1,4 +1,4 @@
-//! The container: what can be known of it without building one.
+//! The container, the service and the release: what can be known of them without making one.
 
 use std::process::Command;
 
@@ -23,7 +23,11 @@ fn its_settings_are_settings_and_its_features_are_features() {
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
     let manifest = include_str!("../../Cargo.toml");
     let features = DOCKERFILE.split("--features ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
-    for feature in features.split(',') {
+    // The manifest of a package has no workspace.
+    let released = manifest.split("[workspace.metadata.dist]").nth(1).unwrap_or_default();
+    let released = released.split("features = [").nth(1).and_then(|rest| rest.split(']').next()).unwrap_or_default();
+    let released = released.split(", ").map(|name| name.trim_matches('"')).filter(|name| !name.is_empty());
+    for feature in features.split(',').chain(released) {
         assert!(manifest.contains(&format!("\n{feature} = [")), "{feature}");
     }
 }
@@ -39,4 +43,19 @@ fn the_settings_that_compose_gives_are_settings() {
     serve.env("CONVO_CONFIG", &file).env("OPENAI_API_KEY", "sk-1");
     let checked = serve.args(["serve", "--check-config"]).output().unwrap();
     assert!(checked.status.success(), "{}: {}", settings.join("\n"), String::from_utf8_lossy(&checked.stderr));
+}
+
+/// It prints nothing about a unit that it takes. Its exit code is 0 for one with unknown keys, too.
+#[test]
+fn systemd_takes_the_unit() {
+    let unit = PAGE.split("```ini\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let folder = tempdir().unwrap();
+    let file = folder.path().join("convo.service");
+    std::fs::write(&file, unit.replace("/usr/local/bin/convo", env!("CARGO_BIN_EXE_convo"))).unwrap();
+    let Ok(judged) = Command::new("systemd-analyze").arg("verify").arg(&file).output() else {
+        println!("NOT CHECKED: the unit of systemd, because systemd-analyze is not there");
+        return;
+    };
+    let words = String::from_utf8_lossy(&judged.stderr);
+    assert!(judged.status.success() && words.is_empty(), "{words}");
 }
