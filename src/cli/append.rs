@@ -29,10 +29,10 @@ A line is one message as JSON: {\"role\": \"user\", \"chunks\": [{\"type\": \"te
 durable once its receipt is printed. Blank lines are skipped. A bad line stops the command; the lines before it stay. \
 Without --key, a file that is appended twice is there twice.
 
-A tool call, and its result, which bears the call's id:
+A tool call, and its result, which has the call's id:
   {\"role\": \"assistant\", \"chunks\": [{\"type\": \"tool_call\", \"id\": \"call_1\", \"name\": \"search\", \"arguments\": \
 {\"q\": \"tea\"}}]}
-  {\"role\": \"tool\", \"chunks\": [{\"type\": \"tool_result\", \"tool_call_id\": \"call_1\", \"output\": \"...\"}]}
+  {\"role\": \"tool\", \"chunks\": [{\"type\": \"tool_result\", \"tool_call_id\": \"call_1\", \"content\": \"...\"}]}
 
 With --from, the file is a provider's request, an array of its messages, or one of its messages per line. Broken \
 requests are accepted too; the report on stderr names what could not be read exactly.";
@@ -53,8 +53,8 @@ pub(super) struct Args {
     /// Append all lines or none of them, as one append (at most 128 MiB and 10,000 messages)
     #[arg(long)]
     atomic: bool,
-    /// Append only if the conversation ends here: its last seq, or a cursor, which is of one conversation of the name; 0: only
-    /// if the conversation does not exist
+    /// Append only if the conversation ends here: a seq, or a cursor, which fits no later conversation of the same name; 0:
+    /// only if there is no such conversation
     #[arg(long, value_name = "CURSOR")]
     expect: Option<Cursor>,
     /// Idempotency key: what was appended with it before is not appended again. The first message's append has KEY, the

@@ -95,7 +95,7 @@ On a terminal, long output goes through CONVO_PAGER, otherwise PAGER, otherwise 
 NO_COLOR is set; --color overrides both.
 
 Exit code: 0 done; 1 done, but look at the result: findings of check, problems of verify, an answer that is an error \
-or was cut off, nothing found; 2 failed or misused.";
+or was cut off, nothing found; 2 failed, or used in a wrong way.";
 
 /// Keep LLM conversations, and replay them into prompts that providers accept
 #[derive(Debug, Parser)]

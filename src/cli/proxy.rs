@@ -51,12 +51,15 @@ Examples:
   convo proxy mine --url http://127.0.0.1:8000
   ANTHROPIC_BASE_URL=http://127.0.0.1:8080/proxy/anthropic claude
 
-Requests and answers pass unchanged, byte for byte; beside that, conversations are stored, with calls, results, thinking and \
-branches. Keys of providers pass too, and are stored nowhere. It prints the line that points a client here, then a line for each \
-call: the conversation, what the request was to it (new, continued, forked, attempt), the state of the answer, tokens in and out, \
-and the time it took. `convo show CONVERSATION` and the pages at / show what was said. NAME is one of: {}; or any other name, with \
---url. Without NAME all of these are there. More is set in a file: `convo serve --config FILE`, with [[upstream]] for each. SIGTERM \
-and SIGINT end it.",
+Requests and answers pass byte for byte. What was said is stored: calls, results, thinking and branches, too. Keys of providers \
+pass, and are stored nowhere.
+
+It prints the line that points a client here. Then it prints a line for each call: the conversation, what the request was to it \
+(new, continued, forked, attempt), the state of the answer, tokens in and out, and the time it took. `convo show CONVERSATION` and \
+the pages at / show what was said.
+
+NAME is one of: {}; or any other name, with --url. Without NAME all of these are there. `convo serve --config FILE` has more \
+settings, with [[upstream]] for each server of models. SIGTERM and SIGINT end it.",
         names.join(", ")
     )
 }

@@ -21,10 +21,10 @@ Examples:
   convo replay incident.jsonl --for openai-chat --json | jq .report
   convo replay - --for openai-chat/deepseek --store memory: < incident.jsonl
 
-Each line is one durable append to the conversation that it names; where it names none, to one called as the file, \
-without directory and extension (stdin for -). What is stored already is compared, not appended again: a second run \
-adds nothing, and of a file that grew the new lines. A conversation that holds anything else is left as it is, and \
-is an error; the others go on. Every conversation is then loaded from the store and its prompt printed.
+Each line is one durable append to the conversation that it names. If it names none, the conversation has the name of \
+the file, without directory and extension (stdin for -). What is stored already is compared, and not appended again: a \
+second run adds nothing, or the new lines of a file that grew. A conversation that holds anything else is left as it is, \
+and is an error; the others go on. Then each conversation is loaded from the store, and its prompt is printed.
 
 With --json one object a conversation, on one line:
   {\"conversation\": \"1a997b08-...\", \"key\"?: \"chat-42\", \"request\": {...}, \"report\": [...]}

@@ -34,8 +34,8 @@ stderr names what was repaired.
 An answer that was cut short and goes on in the next message is printed as one: its second half comes after \
 `… message`.
 
-The number after the word message is the MESSAGE of rewind, remove, redact, summarize --through and fork --through; \
-the number after the word chunk is a CHUNK; fork --at and entries --since take a SEQ.";
+The number after the word message is the MESSAGE of rewind, hide, redact, summarize --through and fork --through. The \
+number after the word chunk is a CHUNK. fork --at and log --since take a SEQ.";
 
 /// Print the messages of a conversation
 #[derive(Debug, clap::Args)]

@@ -178,6 +178,20 @@ fn every_command_has_help_with_examples_that_run() {
     }
 }
 
+/// A field that no message has is kept, and means nothing to a provider: no help text may show one.
+#[test]
+fn the_messages_that_help_shows_reach_the_provider() {
+    let place = Place::new();
+    let help = place.ok(&["help", "append"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = help.match_indices("{\"role\"").map(|(at, _)| help.split_at(at).1);
+    let read = |text| serde_json::Deserializer::from_str(text).into_iter::<serde_json::Value>().next()?.ok();
+    let messages: Vec<String> = shown.filter_map(read).map(|message| message.to_string()).collect();
+    assert_eq!(messages.len(), 3, "{help}");
+    place.append("shown", &messages.iter().map(String::as_str).collect::<Vec<_>>());
+    let prompt = place.ok(&["prompt", "shown", "--for", "openai-chat"]).stdout;
+    assert!(prompt.contains(r#""tool_call_id":"call_1","content":"...""#), "{prompt}");
+}
+
 #[test]
 fn the_examples_of_the_program_itself_run() {
     let place = furnished();

@@ -28,7 +28,7 @@ for the target and sent, with a tool and a question that has a short answer. You
 read from the variable that the provider's own clients use (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY and so \
 on), or from the one that --key-env names; of other servers from CONVO_PROVIDER_KEY, if it is set. It is never printed.
 
-The authors of this program have not run it against any provider: what it prints is news.
+The authors of this program have not run it against any provider.
 
 Exit code 1 if a history was not accepted.")]
 pub(super) struct Args {
