@@ -31,6 +31,8 @@ fn an_error_is_explained_by_the_rules_that_lead_to_it() {
         ("The `reasoning_content` in the thinking mode must be passed back to the API.", "DS-03"),
         ("Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.", "MI-01"),
         ("Conversation roles must alternate user/assistant/user/assistant/...", "VL-01"),
+        ("Found AIMessages with tool_calls that do not have a corresponding ToolMessage.", "OC-07"),
+        ("AI_MissingToolResultsError: Tool result is missing for tool call call_1.", "OC-07"),
         ("an-10", "AN-10"),
     ];
     for (text, rule) in table {

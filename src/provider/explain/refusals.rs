@@ -41,6 +41,9 @@ pub(super) static REFUSALS: &[Refusal] = refusals! {
     "unexpected role tool after role user" => "MI-09";
     "unexpected role system after role" => "MI-07";
     "conversation blocks and tool result blocks cannot be provided in the same turn" => "BR-06";
+    // Of LangGraph and the AI SDK, which refuse before they send.
+    "aimessages with tool_calls that do not have a corresponding toolmessage" => "OC-07" "AN-10";
+    "tool result" "missing for tool call" => "OC-07" "AN-10";
     // Tools that are not declared.
     "requests which include tool_use or tool_result blocks must define tools" => "AN-35" "BR-04" "DB-06";
     "toolconfig field must be defined" => "BC-14" "BR-04";

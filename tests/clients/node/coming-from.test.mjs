@@ -59,10 +59,9 @@ test("a tool without a result is no end of the chat", async () => {
 
 test("the files of the guide are imported, too", () => {
   mkdirSync(join(server.folder, ".chats"));
-  const file = join(server.folder, ".chats", "7f3a.json");
-  writeFileSync(file, JSON.stringify(saved, null, 2));
-  const args = ["--store", server.address, "--json", "import", file];
+  for (const id of ["7f3a", "8b2c"]) writeFileSync(join(server.folder, ".chats", `${id}.json`), JSON.stringify(saved, null, 2));
+  const args = ["--store", server.address, "--json", "import", join(server.folder, ".chats")];
   const lines = execFileSync(process.env.CONVO, args, { encoding: "utf8", env: { ...process.env, CONVO_KEY: server.secret } }).trim().split("\n");
-  const [chat, sum] = lines.map((line) => JSON.parse(line));
-  assert.deepEqual([chat.key, sum.conversations, sum.failed], ["ai-sdk:7f3a", 1, 0]);
+  const [one, other, sum] = lines.map((line) => JSON.parse(line));
+  assert.deepEqual([one.key, other.key, sum.conversations, sum.failed], ["ai-sdk:7f3a", "ai-sdk:8b2c", 2, 0]);
 });
