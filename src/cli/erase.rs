@@ -86,10 +86,11 @@ Examples:
   # without being asked, as scripts need it
   convo redact chat-42 1 --yes
 
-Texts, arguments, results, images and unknown fields are erased; role, index, ids and tool names stay. What is known about \
-the message goes with one chunk too, where it may quote it. Forks that share the message lose its content too. Summaries, \
-titles, tags and metadata that may quote it are named, with their seqs, and stay: `convo fork --at` the seq before the first \
-of them, and `convo delete` of the conversation, erase those too.
+Texts, arguments, results, images and unknown fields are erased. Role, index, ids and tool names stay. With --chunk, the \
+message's own unknown fields are erased, too: they may quote the chunk. Forks that share the message lose its content, too.
+
+Summaries, titles, tags and metadata that may quote the message stay, and are named, with their seqs. To erase them, too, make \
+a `convo fork --at` the seq before the first of them, then `convo delete` the conversation.
 
 Earlier backups still hold the content, and so may bytes that the store freed and has not reused: `convo vacuum` writes the \
 store again without them.")]
@@ -176,7 +177,7 @@ pub(super) struct Prune {
     /// How long nothing has happened: 90d, 2w, 36h, 5min
     #[arg(long, value_name = "TIME", value_parser = micros)]
     idle: i64,
-    /// Only conversations with this tag; given twice, with both
+    /// Only conversations with this tag; given several times, with all of them
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
     /// Keep so many of the newest, however old they are

@@ -41,7 +41,7 @@ pub(super) struct Args {
     /// Only answers before this day or time
     #[arg(long, value_name = "DATE", value_parser = moment)]
     until: Option<Timestamp>,
-    /// Only in conversations with this tag; given twice, with both
+    /// Only in conversations with this tag; given several times, with all of them
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
     /// A file of prices, JSON
