@@ -78,6 +78,8 @@ pub(super) fn serve(args: &Serve, location: &Location, output: &mut Output) -> O
     if config.pages.search_index.is_none() {
         config.pages.search_index = super::search::beside(location)?;
     }
+    let url = location.url()?.into_owned();
+    let has_upstreams = !config.upstreams.is_empty();
     let store = location.create()?;
     let Health { went_back, .. } = store.health();
     if let Some((from, to)) = went_back {
@@ -90,10 +92,28 @@ pub(super) fn serve(args: &Serve, location: &Location, output: &mut Output) -> O
         listening: format!("{scheme}://{}", server.address()?),
         admin: server.admin_address()?.map(|address| format!("http://{address}")),
     };
-    output.result(&listening, || format!("listening on {}", listening.listening))?;
+    output.result(&listening, || lines(&listening, &text::printable(&url), has_upstreams))?;
     output.flush()?;
     server.run()?;
     Ok(Exit::Done)
+}
+
+/// What is where, and what a client's base URL is.
+fn lines(listening: &Listening, store: &str, has_upstreams: bool) -> String {
+    let at = &listening.listening;
+    let mut lines = format!("listening on {at}\n");
+    let mut row = |what: &str, where_it_is: &str| lines.push_str(&format!("  {what:<22}{where_it_is}\n"));
+    row("store", store);
+    row("pages for people", at);
+    row("native API", &format!("{at}/api/v1"));
+    row("openai SDK", &format!("{at}/v1 for conversations and responses"));
+    if has_upstreams {
+        row("calls to be recorded", &format!("{at}/proxy/UPSTREAM"));
+    }
+    if let Some(admin) = &listening.admin {
+        row("health and metrics", admin);
+    }
+    lines
 }
 
 /// A server that has its addresses.
