@@ -1,4 +1,4 @@
-"""Claude Code with `convo mcp`: its model calls a tool, and gets what was said."""
+"""Claude Code and Codex with `convo mcp`: their models call a tool, and get what was said."""
 
 import json
 import os
@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 from conftest import PROGRAM, ROOT, run
+from test_codex import codex
 
 
 def asked(folder, model, question, *args):
@@ -43,6 +44,26 @@ def test_the_model_writes_if_it_may(tmp_path, model):
     assert asked(tmp_path, model, note)[1]
     text, is_error = asked(tmp_path, model, note, "--write")
     assert not is_error and json.loads(text)["message"] == 1
+
+
+def test_the_model_of_codex_searches_and_writes_if_it_may(tmp_path, model):
+    append(tmp_path, "Who drinks tea?")
+
+    def asked(question, *args):
+        arguments = json.dumps(["--store", f"sled:{tmp_path / 'store'}", "mcp", *args])
+        servers = ["-c", f"mcp_servers.chats={{command={json.dumps(PROGRAM)},args={arguments}}}"]
+        model.bodies.clear()
+        codex(tmp_path, model.url, "--skip-git-repo-check", *servers, question)
+        items = json.loads(model.bodies[-1])["input"]
+        [output] = [item["output"] for item in items if item["type"] == "function_call_output"]
+        # Before what the tool says, it says how long that took.
+        return output if isinstance(output, str) else json.loads(output[-1]["text"])
+
+    found = asked('tool: mcp__chats__search_conversations {"query": "drink"}')
+    assert "untrusted" in found["notice"] and {hit["excerpt"] for hit in found["hits"]} == {"Who drinks tea?"}
+    note = 'tool: mcp__chats__append_note {"conversation": "chat", "text": "Ada does."}'
+    assert "unsupported" in asked(note)
+    assert asked(note, "--write")["message"] == 1
 
 
 @pytest.mark.parametrize("program, listed", [("claude", "Connected"), ("codex", "enabled")])

@@ -1,8 +1,8 @@
 """A model with a script, and the wire between a program and convo, with all that passes there.
 
 The model answers by what the last user's text wants: `run: COMMAND` calls the shell with it, `run both: A & B` calls it twice at one time,
-`ask both: A & B` starts an agent for each, whose task is the text, and `tool: NAME {...}` calls a tool of Claude Code's. Anything else gets a
-sentence, and so do the results of calls.
+`ask both: A & B` starts an agent for each, whose task is the text, and `tool: NAME {...}` calls a tool of `convo mcp`. Anything else
+gets a sentence, and so do the results of calls.
 """
 
 import http.server
@@ -146,6 +146,10 @@ def responses(request, number):
     output = [{"type": "function_call", "id": f"fc_{number}_{at}", "call_id": f"call_{number}_{at}", "name": "exec_command",
                "arguments": json.dumps({"cmd": command}), "status": "completed"} for at, command in enumerate(commands)]
     part = {"type": "output_text", "text": f"{SENTENCE} ({number})", "annotations": []}
+    if not has_results and (tool := re.search(r"tool: (\S+)__(\w+) (\{.*\})", text)):
+        namespace, name, arguments = tool.groups()
+        output = [{"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}", "namespace": namespace, "name": name,
+                   "arguments": arguments, "status": "completed"}]
     output = output or [{"type": "message", "id": f"msg_{number}", "role": "assistant", "status": "completed", "content": [part]}]
     response = {"id": f"resp_{number}", "object": "response", "created_at": 1, "model": request["model"], "status": "in_progress", "output": []}
     events = [{"type": "response.created", "response": response}]
