@@ -55,7 +55,9 @@ test("lines come back as they were, and the session is a conversation for everyb
   const name = conversationKey(key);
   const { tags, metadata } = await client.describe(name);
   assert.deepEqual(tags.sort(), ["claude-agent:-work-app", "kind:main", `session:${key.sessionId}`]);
-  assert.deepEqual(metadata.claude_agent, foldSessionSummary(undefined, key, lines).data);
+  const [{ data }] = (await store.listSessionSummaries(key.projectKey)).filter(({ sessionId }) => sessionId === key.sessionId);
+  assert.deepEqual(data, foldSessionSummary(undefined, key, lines).data);
+  assert.equal(metadata.claude_agent.first_prompt, "List the files.");
   for (const target of ["openai-chat", "anthropic", "gemini"]) {
     const { request, report } = await client.prompt(name, { for: target });
     assert.equal((await client.check(target, request)).accepted, true);

@@ -78,9 +78,9 @@ export class ConvoSessionStore implements SessionStore {
     let metadata: Record<string, unknown> = known?.metadata ?? {};
     let title: string | undefined;
     if (key.subpath === undefined) {
-      const data = kept(metadata.claude_agent as Fields | string | undefined);
+      const data = summaryOf(metadata);
       const before = data && { sessionId: key.sessionId, mtime: 0, data };
-      metadata = { ...metadata, claude_agent: keep(foldSessionSummary(before, key, lines).data) };
+      metadata = { ...metadata, claude_agent: keep(renamed(foldSessionSummary(before, key, lines).data, snakeCase)) };
       title = lines.map(({ customTitle }) => customTitle).findLast((title) => typeof title === "string") as string | undefined;
     }
     const isChanged = !known || JSON.stringify(metadata) !== JSON.stringify(known.metadata);
@@ -172,7 +172,7 @@ export class ConvoSessionStore implements SessionStore {
       for (let next = waiting.shift(); next; next = waiting.shift()) {
         const { sessionId, item } = next;
         const described = await this.#described(item.conversation);
-        const data = kept(described?.metadata?.claude_agent as Fields | string | undefined);
+        const data = summaryOf(described?.metadata);
         if (described && data) found.push({ sessionId, mtime: mtime(described), data });
       }
     };
@@ -209,6 +209,18 @@ const escaped = (text: string) =>
 export function conversationKey({ projectKey, sessionId, subpath }: SessionKey): string {
   const main = `claude-agent/${escaped(projectKey)}/${escaped(sessionId)}`;
   return subpath === undefined ? main : `${main}/${subpath}`;
+}
+
+/** The names of a summary are stored as the SDK for Python has them. */
+const snakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const camelCase = (name: string) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+
+const renamed = (fields: Fields, name: (name: string) => string): Fields =>
+  Object.fromEntries(Object.entries(fields).map(([field, value]) => [name(field), value]));
+
+function summaryOf(metadata: Fields | undefined): Fields | undefined {
+  const data = kept(metadata?.claude_agent as Fields | string | undefined);
+  return data && renamed(data, camelCase);
 }
 
 const mtime = ({ last_activity }: Described) => Date.parse(last_activity);

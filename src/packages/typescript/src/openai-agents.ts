@@ -1,5 +1,6 @@
 // `Session` of OpenAI Agents: items of the model that follow one another are a message, every other item is one. The first chunk of an item
-// has it as it is in the field `openai_agents`.
+// has it as it is in the field `openai_agents_js`. The package for Python has items of another form, in the field `openai_agents`: each reads
+// the chunks of the other one's messages, as it does those of any program.
 
 import type { AgentInputItem, Session, SessionHistoryMutation, SessionHistoryTransactionArgs } from "@openai/agents";
 import type { Client } from "./client.js";
@@ -22,6 +23,8 @@ interface Place {
   index: number;
   /** The chunks that say it. */
   chunks: number[];
+  /** Whether another program's message has no others. */
+  isWhole?: boolean;
   item: AgentInputItem;
 }
 
@@ -44,7 +47,7 @@ export class ConvoSession implements Session {
   async getItems(limit?: number): Promise<AgentInputItem[]> {
     if (limit !== undefined && limit <= 0) return [];
     if (limit !== undefined && limit <= NEWEST) {
-      const found = places(await this.#found(() => this.client.newest(this.sessionId, limit)));
+      const found = await this.#newest(limit);
       if (found.length >= limit) return found.slice(-limit).map(({ item }) => item);
     }
     const all = (await this.#read()).map(({ item }) => item);
@@ -56,8 +59,7 @@ export class ConvoSession implements Session {
   }
 
   async popItem(): Promise<AgentInputItem | undefined> {
-    const newest = places(await this.#found(() => this.client.newest(this.sessionId, 1)));
-    const last = newest.at(-1) ?? (await this.#read()).at(-1);
+    const last = (await this.#newest(1)).at(-1) ?? (await this.#read()).at(-1);
     if (last) await this.#remove([last]);
     return last?.item;
   }
@@ -91,7 +93,7 @@ export class ConvoSession implements Session {
     const digest = await digested(transaction);
     for (;;) {
       const { last_seq, metadata = {} } = await this.#describe();
-      const { operations = {}, ...others } = (metadata.openai_agents ?? {}) as { operations?: Record<string, string> };
+      const { operations = {}, ...others } = (metadata.openai_agents_js ?? {}) as { operations?: Record<string, string> };
       const before = operations[operationId];
       if (before === digest) return;
       if (before !== undefined) throw new HistoryConflictError("this operation was already applied with another transaction");
@@ -102,7 +104,7 @@ export class ConvoSession implements Session {
       const newest = Object.entries(operations).slice(1 - OPERATIONS);
       const kept = { ...others, operations: { ...Object.fromEntries(newest), [operationId]: digest } };
       try {
-        const options = { expect: last_seq === 0 ? "new" : last_seq, metadata: { ...metadata, openai_agents: kept } };
+        const options = { expect: last_seq === 0 ? "new" : last_seq, metadata: { ...metadata, openai_agents_js: kept } };
         await this.client.append(this.sessionId, toMessages(items, suffix), options);
       } catch (error) {
         if (error instanceof StaleHeadError) continue;
@@ -114,7 +116,7 @@ export class ConvoSession implements Session {
 
   /** They are replaced already: now people do not see them any more, either. */
   async #remove(places: Place[]): Promise<void> {
-    const chunks = places.flatMap(({ index, chunks }) => chunks.map((chunk) => ({ index, chunk })));
+    const chunks = places.flatMap(({ index, chunks, isWhole }) => (isWhole ? [undefined] : chunks).map((chunk) => ({ index, chunk })));
     await Promise.all(chunks.map(({ index, chunk }) => this.client.remove(this.sessionId, index, { chunk })));
   }
 
@@ -129,6 +131,13 @@ export class ConvoSession implements Session {
 
   async #lastSeq(): Promise<number> {
     return (await this.#describe()).last_seq;
+  }
+
+  /** What the newest messages have: at least of these, or of all. */
+  async #newest(count: number): Promise<Place[]> {
+    const found = places(await this.#found(() => this.client.newest(this.sessionId, count)));
+    // The tool of a result of another program is named where it was called.
+    return found.some(({ item }) => item.type === "function_call_result" && item.name === "") ? this.#read() : found;
   }
 
   async #read(): Promise<Place[]> {
@@ -155,19 +164,32 @@ export class ConvoSession implements Session {
 /** Operations that are remembered. */
 const OPERATIONS = 100;
 
+const indexOf = ({ openai_agents_js, openai_agents }: Chunk) => ((openai_agents_js ?? openai_agents) as OfChunk | undefined)?.index;
+
 /** The items of messages, each with its place. A chunk of another program is an item that says the same. */
 function places(messages: StoredMessage[]): Place[] {
-  const replaced = messages.flatMap(({ openai_agents }) => (openai_agents as OfMessage | undefined)?.replaces ?? []);
+  const replaced = messages.flatMap(({ openai_agents_js }) => (openai_agents_js as OfMessage | undefined)?.replaces ?? []);
   const isGone = (index: number, chunk: number) => replaced.some((one) => one.index === index && one.chunks.includes(chunk));
   const found: Place[] = [];
+  const names = new Map<string, string>();
   for (const message of messages.filter(({ state }) => state !== "streaming")) {
     const { index } = message;
-    for (const [at, chunk] of message.chunks.entries()) {
-      const own = chunk.openai_agents as OfChunk | undefined;
-      if (isGone(index, own?.index ?? at)) continue;
-      if (!own) found.push(...toItems(message, chunk).map((item) => ({ index, chunks: [at], item })));
-      else if (own.item) found.push({ index, chunks: [own.index], item: kept(own.item) });
-      else found.at(-1)?.chunks.push(own.index);
+    const left = message.chunks
+      .map((chunk, at) => ({ chunk, own: chunk.openai_agents_js as OfChunk | undefined, number: indexOf(chunk) ?? at }))
+      .filter(({ chunk, number }) => {
+        if (chunk.type === "tool_call") names.set(chunk.id, chunk.name ?? "");
+        return !isGone(index, number);
+      });
+    // What people and systems said is one item, unless results are beside it.
+    if (message.role !== "assistant" && left.length > 0 && left.every(({ chunk, own }) => !own && toPart(chunk))) {
+      const item = said(message.role, left.map(({ chunk }) => chunk));
+      found.push({ index, chunks: left.map(({ number }) => number), isWhole: left.length === message.chunks.length, item });
+      continue;
+    }
+    for (const { chunk, own, number } of left) {
+      const item = own ? own.item && kept(own.item) : toItem(message, chunk, names);
+      if (item) found.push({ index, chunks: [number], isWhole: !own && message.chunks.length === 1, item });
+      else if (own) found.at(-1)?.chunks.push(number);
     }
   }
   return found;
@@ -179,46 +201,51 @@ function toMessages(items: AgentInputItem[], replaced: Place[] = []): Message[] 
     const { role, chunks } = toMessage(item);
     const last = messages.at(-1);
     const { id } = item as { id?: unknown };
-    const message = role === "assistant" && last?.role === role ? last : { role, ...(typeof id === "string" && { id }), chunks: [] };
+    // What a model said has its id in its chunks, and so have results.
+    const ofMessage = typeof id === "string" && (role === "user" || role === "system") ? { id } : {};
+    const message = role === "assistant" && last?.role === role ? last : { role, ...ofMessage, chunks: [] };
     if (message !== last) messages.push(message);
     // What says nothing to others has a place all the same.
     for (const [at, chunk] of (chunks.length > 0 ? chunks : [{ type: "text" as const, text: "" }]).entries()) {
-      message.chunks.push({ ...readable(chunk), openai_agents: { index: message.chunks.length, ...(at === 0 && { item: keep(item) }) } });
+      message.chunks.push({ ...readable(chunk), openai_agents_js: { index: message.chunks.length, ...(at === 0 && { item: keep(item) }) } });
     }
   }
   if (replaced.length === 0) return messages;
   const [first = { role: "system", chunks: [] }, ...others] = messages;
-  return [{ ...first, openai_agents: { replaces: replaced.map(({ index, chunks }) => ({ index, chunks })) } }, ...others];
+  return [{ ...first, openai_agents_js: { replaces: replaced.map(({ index, chunks }) => ({ index, chunks })) } }, ...others];
 }
 
 type Fields = Record<string, unknown>;
 
 function toMessage(item: AgentInputItem): Message {
   const fields = item as Fields;
+  const { id, callId, name } = fields;
+  const of = (field: "id" | "item_id") => (typeof id === "string" ? { [field]: id } : {});
   const message = (role: Message["role"], ...chunks: Chunk[]): Message => ({ role, chunks });
   switch (fields.type) {
     case undefined:
     case "message": {
       const role = fields.role === "user" || fields.role === "system" ? fields.role : "assistant";
       const content = typeof fields.content === "string" ? [{ type: "text", text: fields.content }] : ((fields.content ?? []) as Fields[]);
-      return message(role, ...content.flatMap(toChunk));
+      return message(role, ...content.flatMap(toChunk).map((chunk) => (role === "assistant" ? { ...chunk, ...of("id") } : chunk)));
     }
     case "reasoning": {
-      const text = ((fields.content ?? []) as Fields[]).map(({ text }) => text).join("\n");
-      return message("assistant", { type: "thinking", text });
+      const text = ((fields.content ?? []) as Fields[]).map(({ text }) => text).join("\n\n");
+      const { encryptedContent, encrypted_content = encryptedContent } = (fields.providerData ?? {}) as Fields;
+      return message("assistant", { type: "thinking", text, ...(typeof encrypted_content === "string" && { signature: encrypted_content }), ...of("id") });
     }
-    case "function_call":
-      return message("assistant", {
-        type: "tool_call", id: String(fields.callId), name: String(fields.name), arguments: String(fields.arguments ?? ""),
-      });
+    case "function_call": {
+      const given = String(fields.arguments ?? "");
+      return message("assistant", { type: "tool_call", id: String(callId), name: String(name), arguments: given, ...of("item_id") });
+    }
     case "function_call_result": {
       const output = fields.output as string | Fields | undefined;
       const text = typeof output === "object" && output.type === "text" ? output.text : output;
       const content = typeof text === "string" ? text : [{ type: "json", json: output ?? null }];
-      return message("tool", { type: "tool_result", tool_call_id: String(fields.callId), name: String(fields.name), content });
+      return message("tool", { type: "tool_result", tool_call_id: String(callId), name: String(name), content, ...of("id") });
     }
     default:
-      return message("assistant", { type: "opaque", provider: "openai-agents", kind: String(fields.type), json: item });
+      return message("assistant", { type: "opaque", provider: "openai-agents", kind: String(fields.type), json: item, ...of("id") });
   }
 }
 
@@ -232,27 +259,57 @@ function toChunk(part: Fields): Chunk[] {
   return [];
 }
 
-/** A chunk of a message that another program stored. */
-function toItems({ role }: StoredMessage, chunk: Chunk): AgentInputItem[] {
-  const items = (): Fields[] => {
+/** The item that people, or a system, said with these chunks. */
+function said(role: string, chunks: Chunk[]): AgentInputItem {
+  const parts = chunks.map((chunk) => toPart(chunk)!);
+  const [first] = parts;
+  const isText = parts.length === 1 && first?.type === "input_text";
+  const content = role === "system" ? parts.map(({ text }) => text ?? "").join("\n\n") : isText ? first.text : parts;
+  return { type: "message", role: role === "system" ? role : "user", content } as AgentInputItem;
+}
+
+function toPart(chunk: Chunk): Fields | undefined {
+  if (chunk.type === "text") return { type: "input_text", text: chunk.text };
+  if (chunk.type === "image") return { type: "input_image", image: chunk.url };
+  if (chunk.type !== "file") return undefined;
+  const file = chunk.url ?? `data:${chunk.mime_type ?? "application/octet-stream"};base64,${chunk.data ?? ""}`;
+  return { type: "input_file", file, ...(chunk.name && { filename: chunk.name }) };
+}
+
+/** The item that a chunk of another program is. What a provider's own tools did is none. */
+function toItem({ role }: StoredMessage, chunk: Chunk, names: Map<string, string>): AgentInputItem | undefined {
+  const item = (): Fields | undefined => {
+    const status = "completed";
+    const of = (id: unknown) => (typeof id === "string" ? { id } : {});
     switch (chunk.type) {
-      case "text":
-        if (role === "system") return [{ type: "message", role, content: chunk.text }];
-        if (role === "user") return [{ type: "message", role, content: [{ type: "input_text", text: chunk.text }] }];
-        return [{ type: "message", role: "assistant", status: "completed", content: [{ type: "output_text", text: chunk.text }] }];
-      case "image":
-        return [{ type: "message", role: "user", content: [{ type: "input_image", image: chunk.url }] }];
       case "tool_call":
-        return [{ type: "function_call", callId: chunk.id, name: chunk.name ?? "", arguments: chunk.arguments, status: "completed" }];
+        if (chunk.server) return undefined;
+        return { type: "function_call", ...of(chunk.item_id), callId: chunk.id, name: chunk.name ?? "", arguments: chunk.arguments, status };
       case "tool_result": {
-        const output = typeof chunk.content === "string" ? chunk.content : JSON.stringify(chunk.content);
-        return [{ type: "function_call_result", callId: chunk.tool_call_id ?? "", name: chunk.name ?? "", status: "completed", output }];
+        if (role === "assistant") return undefined;
+        const callId = chunk.tool_call_id ?? "";
+        const output = typeof chunk.content === "string" ? { type: "text", text: chunk.content } : JSON.stringify(chunk.content);
+        return { type: "function_call_result", ...of(chunk.id), callId, name: chunk.name ?? names.get(callId) ?? "", status, output };
+      }
+      case "thinking": {
+        // Without an id it is of another provider.
+        if (chunk.id === undefined) return undefined;
+        const sealed = chunk.signature === undefined ? {} : { providerData: { encryptedContent: chunk.signature } };
+        return { type: "reasoning", id: chunk.id, content: chunk.text ? [{ type: "input_text", text: chunk.text }] : [], ...sealed };
+      }
+      case "opaque":
+        return chunk.provider === "openai" ? { type: "unknown", providerData: chunk.json } : undefined;
+      case "text":
+      case "refusal": {
+        if (role !== "assistant") return { ...said(role, [{ type: "text", text: chunk.text }]) };
+        const content = chunk.type === "text" ? { type: "output_text", text: chunk.text } : { type: "refusal", refusal: chunk.text };
+        return { type: "message", ...of(chunk.id), role, status, content: [content] };
       }
       default:
-        return [];
+        return role === "assistant" || !toPart(chunk) ? undefined : { ...said(role, [chunk]) };
     }
   };
-  return items() as unknown as AgentInputItem[];
+  return item() as AgentInputItem | undefined;
 }
 
 /** With the names of objects in order, and without those that have no value: what JSON keeps. */

@@ -1,13 +1,14 @@
 """`Session`: the memory of the OpenAI Agents SDK as a conversation. Tested with openai-agents 0.24.0.
 
 What the model said in one go is one message, with a chunk for each item; so its calls stay beside each other for every provider. Each
-item is kept as it is, and comes back equal. What is removed or redacted here does not come back.
+item is kept as it is, and comes back equal. What is removed or redacted here does not come back. What others wrote, such as the package
+for TypeScript, is read from its chunks.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any, cast
 
 from agents import SessionSettings, TResponseInputItem
@@ -19,6 +20,8 @@ from ._types import Chunk, StoredMessage
 
 #: The field of a chunk, or of a message, that keeps its item. In a chunk it has the chunk's index, too.
 ITEM = "openai_agents"
+#: The field of a chunk that the package for TypeScript has; its items have another form.
+_OTHERS = "openai_agents_js"
 _PAGE = 100
 
 
@@ -106,9 +109,68 @@ def _items(message: StoredMessage) -> Iterator[tuple[Any, int | None]]:
     whole = cast("dict[str, Any]", message).get(ITEM)
     if whole is not None and "item" in whole:
         yield kept(whole["item"]), None
-    for chunk in message["chunks"]:
-        if "item" in chunk.get(ITEM, ()):
-            yield kept(chunk[ITEM]["item"]), chunk[ITEM]["index"]
+        return
+    if message["state"] == "streaming":
+        return
+    parts = [_input(chunk) for chunk in message["chunks"]]
+    if parts and message["role"] != "assistant" and all(parts):
+        # What people and systems said is one item, unless results are beside it.
+        yield _said(message["role"], parts), None
+        return
+    for at, chunk in enumerate(message["chunks"]):
+        if own := chunk.get(ITEM):
+            if "item" in own:
+                yield kept(own["item"]), own["index"]
+        elif item := _foreign(message["role"], chunk):
+            yield item, chunk.get(_OTHERS, {}).get("index", at)
+
+
+def _said(role: str, parts: list[Any]) -> dict[str, Any]:
+    """The item that people, or a system, said with these parts."""
+    is_text = len(parts) == 1 and parts[0]["type"] == "input_text"
+    return {"role": "system" if role == "system" else "user", "content": parts[0]["text"] if is_text else parts}
+
+
+def _input(chunk: Chunk) -> dict[str, Any] | None:
+    match chunk:
+        case {"type": "text", "text": str(text)}:
+            return {"type": "input_text", "text": text}
+        case {"type": "image", "url": str(url)}:
+            return {"type": "input_image", "image_url": url, "detail": "auto"}
+        case {"type": "file"}:
+            mime = chunk.get("mime_type", "application/octet-stream")
+            url = chunk.get("url") or f"data:{mime};base64,{chunk.get('data', '')}"
+            name = {"filename": chunk["name"]} if "name" in chunk else {}
+            return {"type": "input_file", "file_data" if url.startswith("data:") else "file_url": url, **name}
+    return None
+
+
+def _foreign(role: str, chunk: Chunk) -> dict[str, Any] | None:
+    """The item that a chunk of another program is. What a provider's own tools did is none."""
+    match chunk:
+        case {"type": "tool_call", "server": True}:
+            return None
+        case {"type": "tool_call", "id": str(call), "arguments": str(arguments)}:
+            item_id = {"id": chunk["item_id"]} if "item_id" in chunk else {}
+            name = chunk.get("name", "")
+            return {"type": "function_call", **item_id, "call_id": call, "name": name, "arguments": arguments, "status": "completed"}
+        case {"type": "tool_result", "content": content} if role != "assistant":
+            output = content if isinstance(content, str) else json.dumps(content)
+            return {"type": "function_call_output", **_id(chunk), "call_id": chunk.get("tool_call_id", ""), "output": output}
+        case {"type": "thinking", "id": str(id)}:
+            # Without an id it is of another provider.
+            summary = [{"type": "summary_text", "text": chunk["text"]}] if chunk.get("text") else []
+            sealed = {"encrypted_content": chunk["signature"]} if "signature" in chunk else {}
+            return {"type": "reasoning", "id": id, "summary": summary, **sealed}
+        case {"type": "opaque", "provider": "openai", "json": dict(item)}:
+            return item
+        case {"type": "text", "text": str(text), "id": str(id)} if role == "assistant":
+            content = [{"type": "output_text", "text": text, "annotations": []}]
+            return {"type": "message", "id": id, "role": role, "status": "completed", "content": content}
+        case {"type": "text" | "refusal", "text": str(text)} if role == "assistant":
+            return {"role": role, "content": text}
+    part = _input(chunk)
+    return None if part is None or role == "assistant" else _said(role, [part])
 
 
 def _messages(items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -126,7 +188,7 @@ def _messages(items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         yield {"role": "assistant", "chunks": answer}
 
 
-def _id(item: dict[str, Any], name: str = "id") -> dict[str, str]:
+def _id(item: Mapping[str, Any], name: str = "id") -> dict[str, str]:
     return {name: item["id"]} if isinstance(item.get("id"), str) else {}
 
 
