@@ -40,7 +40,7 @@ except ImportError:
 
 #: The field of a message that keeps its event, and of metadata that has a state.
 FIELD = "adk"
-_STALE = "the stored session is newer than this one: load it again"
+_STALE = "the session was modified in storage since it was loaded: load it again"
 _APPLIED = 1024
 #: Conversations that are described at one time.
 _AT_ONCE = 8
