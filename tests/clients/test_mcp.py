@@ -86,6 +86,66 @@ def test_over_http(served, mode):
     assert asyncio.run(run()) == ([], [])
 
 
+def test_over_http_for_an_owner_that_a_backend_names(served):
+    backend = served.key("backend", "--scopes", "read,append,impersonate")
+    # It knows the key at once.
+    served.kill()
+    served.start()
+
+    def http(secret, **owner):
+        return httpx2.AsyncClient(headers={"authorization": f"Bearer {secret}", **{f"x-convo-{name}": value for name, value in owner.items()}})
+
+    async def append(secret, text, **owner):
+        message = {"role": "user", "id": f"item of {text}", "chunks": [{"type": "text", "text": f"{text} drinks tea"}]}
+        async with http(secret, **owner) as client:
+            answer = await client.post(f"{served.address}/api/v1/conversations/chat/messages", json=message)
+            return answer.json()["conversation"]
+
+    async def seen(secret, ids, **owner):
+        """What all tools and resources show of anybody."""
+        async with http(secret, **owner) as client:
+            async with Client(streamable_http_client(f"{served.address}/mcp", http_client=client)) as mcp:
+                calls = [("search_conversations", {"query": "drinks"}), ("list_conversations", {})]
+                calls += [("find_item", {"item": f"item of {name}"}) for name in ids]
+                for name in ("chat", *ids.values()):
+                    calls += [("read_messages", {"conversation": name}), ("read_around", {"conversation": name, "message": 0})]
+                texts = [(await mcp.call_tool(tool, arguments)).content[0].text for tool, arguments in calls]
+                resources = (await mcp.list_resources()).resources
+                for conversation in ids.values():
+                    try:
+                        texts += [(await mcp.read_resource(f"convo://conversations/{conversation}")).contents[0].text]
+                    except MCPError as refused:
+                        texts += [str(refused)]
+                texts += [str(resource.uri) for resource in resources]
+                read = {name for name in ids if any(f"{name} drinks tea" in text for text in texts)}
+                # A tool repeats the id that it did not find.
+                found = {name for name, id in ids.items() if id in texts[0] + texts[1] + "".join(str(resource.uri) for resource in resources)}
+                assert read == found
+                return sum(f"{name} drinks tea" in text for text in texts for name in ids), read
+
+    async def run():
+        ids = {
+            "Ada": await append(served.secrets["ada"], "Ada"),
+            "Grace": await append(backend, "Grace", owner="grace"),
+            "Backend": await append(backend, "Backend"),
+            "Ünal": await append(backend, "Ünal", owner="ünal/1".encode()),
+        }
+        assert len(set(ids.values())) == 4
+        for name, owner in (("Ada", "ada"), ("Grace", "grace"), ("Ünal", "ünal/1".encode())):
+            times, read = await seen(backend, ids, owner=owner)
+            assert read == {name} and times > 5
+        assert (await seen(backend, ids))[1] == {"Backend"}
+        assert (await seen(served.secrets["grace"], ids))[1] == {"Grace"}
+        assert (await seen(backend, ids, owner="nobody"))[1] == set()
+        async with http(served.secrets["ada"], owner="grace") as client:
+            body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+            accepts = {"accept": "application/json, text/event-stream"}
+            refused = await client.post(f"{served.address}/mcp", json=body, headers=accepts)
+            assert (refused.status_code, refused.json()["error"]["code"]) == (403, "missing_scope")
+
+    asyncio.run(run())
+
+
 def conformance():
     """The official suite, if it is installed: it needs Node 22."""
     folder = pathlib.Path(os.environ.get("CONFORMANCE", pathlib.Path(__file__).parents[2] / "target/clients/conformance")) / "node_modules"
