@@ -3,10 +3,12 @@
 import asyncio
 import json
 import os
+from unittest.mock import ANY
 
 import openai
 import pydantic
 import pytest
+import websockets.exceptions
 from agents import Agent, OpenAIResponsesModel, Runner, function_tool, set_tracing_disabled
 from conftest import Server
 from wires import KEY, MODEL, WIRES, Call, Cut, Model, Refuse, Say, Think
@@ -194,8 +196,20 @@ def test_a_conversation(asked):
     asked.create("three", conversation={"id": conversation.id})
     items = asked.client.conversations.items.list(conversation.id, order="asc").data
     assert [item.content[0].text for item in items] == ["one", "two", "first", "three", "second"]
-    with pytest.raises(openai.BadRequestError):
-        asked.create("x", conversation=conversation.id, previous_response_id=first.id)
+    both = {"conversation": conversation.id, "previous_response_id": first.id}
+    refused(openai.BadRequestError, lambda: asked.create("x", **both), "previous_response_id", "mutually_exclusive_parameters")
+    refused(openai.BadRequestError, lambda: asked.create("x", conversation=conversation.id, store=False), "store", "invalid_value")
+    refused(openai.BadRequestError, lambda: asked.create("x", conversation={}), "conversation.id", "missing_required_parameter")
+    refused(openai.NotFoundError, lambda: asked.create("x", conversation="conv_none"))
+    other = asked.server.client("grace", max_retries=0)
+    refused(openai.NotFoundError, lambda: other.responses.create(model=asked.name, input="x", conversation={"id": conversation.id}))
+    # While one answers, no other does.
+    asked.model.expect([("user", "one\n\ntwo"), ("assistant", "first"), ("user", "three"), ("assistant", "second"), ("user", "four")], Say("third"))
+    asked.model.hold(events=1)
+    slow = asked.create("four", conversation=conversation.id, background=True)
+    refused(openai.ConflictError, lambda: asked.create("x", conversation=conversation.id), code="conversation_locked")
+    asked.model.release()
+    assert list(asked.stored(slow.id, stream=True))[-1].response.output[0].content[0].text == "third"
 
 
 @pytest.mark.parametrize("wire", THINKING)
@@ -317,6 +331,112 @@ def test_delete(asked):
     with pytest.raises(openai.BadRequestError) as caught:
         asked.create("again", previous_response_id=made.id)
     assert caught.value.code == "previous_response_not_found"
+
+
+def refused(kind, call, param=None, code=None):
+    with pytest.raises(kind) as caught:
+        call()
+    assert (caught.value.param, caught.value.code) == (param, code)
+
+
+def test_input_tokens(asked):
+    def count(**fields):
+        counted = asked.client.responses.input_tokens.count(model=asked.name, **fields)
+        assert counted.object == "response.input_tokens"
+        return counted.input_tokens
+
+    asked.model.expect([("user", "one")], Say("first"))
+    first = asked.create("one")
+    conversation = asked.client.conversations.create(items=[{"role": "user", "content": "one " * 100}])
+    counts = [count(input="hello"), count(input="hello", instructions="Be brief."), count(input="hello", previous_response_id=first.id),
+              count(input="hello " * 1000), count(input="hello", conversation=conversation.id), count(conversation={"id": conversation.id})]
+    assert all(more > counts[0] > 0 for more in counts[1:])
+    # What goes to a server of the same wire as it came is not counted.
+    assert (count(input="hello", tools=[WEATHER]) > counts[0]) == (asked.model.wire != "openai-responses")
+    missing = "previous_response_not_found"
+    refused(openai.BadRequestError, lambda: count(input="x", previous_response_id="resp_none"), "previous_response_id", missing)
+    refused(openai.BadRequestError, lambda: count(), "input", "missing_required_parameter")
+    refused(openai.NotFoundError, lambda: count(input="x", conversation="conv_none"))
+    # The model is asked nothing, and nothing is stored.
+    assert len(asked.model.requests) == 1
+    assert asked.client.conversations.items.list(conversation.id).data[0].content[0].text == "one " * 100
+
+
+def test_compact(asked):
+    def compact(**fields):
+        return asked.client.responses.compact(model=asked.name, **fields)
+
+    asked.model.expect([("user", "I am Ada.")], Say("Hello, Ada."))
+    first = asked.create("I am Ada.")
+    asked.model.expect([("user", "I am Ada."), ("assistant", "Hello, Ada."), ("user", ANY)], Say("She is Ada."))
+    compacted = compact(previous_response_id=first.id)
+    assert compacted.object == "response.compaction" and compacted.usage.total_tokens == 109
+    item, = compacted.output
+    assert item.type == "compaction" and "Ada" not in item.encrypted_content
+    # It takes the place of the history, and can be compacted again.
+    summary = "Summary of the conversation up to here:\n\nShe is Ada."
+    given = [item.to_dict(), {"role": "user", "content": "Who am I?"}]
+    asked.model.expect([("user", f"{summary}\n\nWho am I?")], Say("Ada."))
+    assert asked.create(given).output_text == "Ada."
+    asked.model.expect([("user", ANY)], Say("She asked who she is."))
+    assert compact(input=given).output[0].encrypted_content != item.encrypted_content
+    assert asked.model.requests[-1].history[0][1].startswith(f"{summary}\n\nWho am I?")
+    # Only its owner's key opens it.
+    asked.model.expect([("user", "Who am I?")], Say("I do not know."))
+    other = asked.server.client("grace", max_retries=0)
+    if asked.model.wire != "openai-responses":
+        other.responses.create(model=asked.name, input=given)
+    else:
+        asked.model.expected.clear()
+
+    missing = "previous_response_not_found"
+    refused(openai.BadRequestError, lambda: compact(previous_response_id="resp_none"), "previous_response_id", missing)
+    refused(openai.BadRequestError, lambda: compact(), "input", "missing_required_parameter")
+    refused(openai.NotFoundError, lambda: compact(input="x", extra_body={"conversation": "conv_none"}))
+    for says, kind, code in [([Refuse(429)], openai.RateLimitError, "upstream_error"), ([Say(" ")], openai.InternalServerError, "no_summary"),
+                             ([Cut([Say("She"), Say("is")], 3)], openai.InternalServerError, "upstream_cut")]:
+        asked.model.expect([("user", ANY)], *says)
+        refused(kind, lambda: compact(input="x"), code=code)
+
+
+def answered(connection, **fields):
+    """The last event of a request, by WebSocket."""
+    connection.response.create(**fields)
+    return next(event for event in connection if event.type in ("response.completed", "response.incomplete", "response.failed", "error"))
+
+
+def test_a_web_socket(asked):
+    model, unstored = asked.model, {"model": asked.name, "store": False}
+    with asked.client.responses.connect() as connection:
+        model.expect([("user", "one")], Call("weather", {"city": "Graz"}, "call_1"))
+        first = answered(connection, input="one", tools=[WEATHER], **unstored).response
+        call, = calls(first)
+        history = [("user", "one"), ("call", "weather", {"city": "Graz"}), ("result", "sun")]
+        model.expect(history, Say("Sun."))
+        connection.response.create(input=[result(call, "sun")], tools=[WEATHER], previous_response_id=first.id, **unstored)
+        events = []
+        for event in connection:
+            events.append(event)
+            if event.type == "response.completed":
+                break
+        assert [event.sequence_number for event in events] == list(range(len(events)))
+        second = events[-1].response
+        assert second.output[-1].content[0].text == "Sun."
+        # What is not stored is of this connection alone.
+        refused(openai.NotFoundError, lambda: asked.stored(second.id))
+        with asked.client.responses.connect() as other:
+            error = answered(other, input="two", previous_response_id=second.id, **unstored)
+            assert (error.status, error.error.code, error.error.param) == (400, "previous_response_not_found", "previous_response_id")
+            # An error ends no connection.
+            model.expect([("user", "two")], Refuse(429))
+            error = answered(other, input="two", model=asked.name)
+            assert (error.status, error.error.code) == (429, "upstream_error")
+            model.expect([("user", "two")], Say("stored"))
+            assert asked.stored(answered(other, input="two", model=asked.name).response.id).output_text == "stored"
+        model.expect([*history, ("assistant", "Sun."), ("user", "three")], Say("third"))
+        assert answered(connection, input="three", tools=[WEATHER], previous_response_id=second.id, **unstored).type == "response.completed"
+    with pytest.raises(websockets.exceptions.InvalidStatus, match="401"):
+        openai.OpenAI(base_url=f"{asked.server.address}/v1", api_key="wrong").responses.connect().enter()
 
 
 def test_input_items(asked):

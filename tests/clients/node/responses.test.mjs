@@ -9,6 +9,7 @@ import { after, before, test } from "node:test";
 import { writeFileSync } from "node:fs";
 import { Agent, OpenAIResponsesModel, Runner, setTracingDisabled, tool } from "@openai/agents";
 import OpenAI from "openai";
+import { ResponsesWS } from "openai/resources/responses/ws";
 import { z } from "zod";
 import { Server } from "./server.mjs";
 
@@ -97,6 +98,64 @@ for (const wire of WIRES) {
       assert.deepEqual(rest, whole.slice(sequence_number + 1));
     }
     assert.equal((await client.responses.cancel(whole[0].response.id)).status, "completed");
+  });
+
+  test(`${wire}: count, and compact`, async () => {
+    const first = await client.responses.create({ model, input: "I am Ada." });
+    const alone = await client.responses.inputTokens.count({ model, input: "hello" });
+    const after = await client.responses.inputTokens.count({ model, input: "hello", previous_response_id: first.id });
+    assert.equal(alone.object, "response.input_tokens");
+    assert.ok(after.input_tokens > alone.input_tokens);
+    const compacted = await client.responses.compact({ model, previous_response_id: first.id });
+    assert.deepEqual([compacted.object, compacted.output.map((item) => item.type)], ["response.compaction", ["compaction"]]);
+    const made = await client.responses.create({ model, input: [...compacted.output, { role: "user", content: "hello" }] });
+    assert.equal(made.output_text, SENTENCE);
+    for (const call of [(body) => client.responses.inputTokens.count(body), (body) => client.responses.compact(body)]) {
+      const unknown = call({ model, previous_response_id: "resp_none" });
+      await assert.rejects(unknown, { constructor: OpenAI.BadRequestError, code: "previous_response_not_found" });
+      await assert.rejects(call({ model }), { constructor: OpenAI.BadRequestError, code: "missing_required_parameter", param: "input" });
+    }
+  });
+
+  test(`${wire}: a conversation as text and as an object`, async () => {
+    const { id } = await client.conversations.create({ items: [{ role: "user", content: "one" }] });
+    const first = await client.responses.create({ model, input: "two", conversation: id });
+    const second = await client.responses.create({ model, input: "three", conversation: { id } });
+    assert.deepEqual([first.conversation, second.conversation], [{ id }, { id }]);
+    const said = [];
+    for await (const item of client.conversations.items.list(id, { order: "asc" })) said.push(item.content[0].text);
+    assert.deepEqual(said, ["one", "two", SENTENCE, "three", SENTENCE]);
+    await assert.rejects(client.responses.create({ model, input: "x", conversation: "conv_none" }), OpenAI.NotFoundError);
+    const both = client.responses.create({ model, input: "x", conversation: id, previous_response_id: first.id });
+    await assert.rejects(both, { status: 400, code: "mutually_exclusive_parameters" });
+  });
+
+  test(`${wire}: by WebSocket`, async () => {
+    const socket = new ResponsesWS(client, { reconnect: null });
+    socket.on("error", () => {});
+    const messages = socket.stream();
+    const answered = async (fields) => {
+      socket.send({ type: "response.create", model, ...fields });
+      const events = [];
+      while (events.at(-1)?.type !== "response.completed") {
+        const { type, message, error } = (await messages.next()).value;
+        if (type === "error") return error;
+        if (type === "message") events.push(message);
+      }
+      assert.deepEqual(events.map((event) => event.sequence_number), [...events.keys()]);
+      return events.at(-1).response;
+    };
+    const first = await answered({ input: "hello", tools: [WEATHER], store: false });
+    const [call] = first.output;
+    const input = [{ type: "function_call_output", call_id: call.call_id, output: "sun" }];
+    const second = await answered({ input, tools: [WEATHER], store: false, previous_response_id: first.id });
+    assert.equal(second.output[0].content[0].text, SENTENCE);
+    await assert.rejects(client.responses.retrieve(second.id), OpenAI.NotFoundError);
+    const third = await answered({ input: "stored" });
+    assert.deepEqual((await client.responses.retrieve(third.id)).output, third.output);
+    const error = await answered({ input: "x", previous_response_id: "resp_none" });
+    assert.equal(error.error.error.code, "previous_response_not_found");
+    socket.close();
   });
 
   for (const state of ["previousResponseId", "conversationId"]) {
