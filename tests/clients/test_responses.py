@@ -11,7 +11,7 @@ import pytest
 import websockets.exceptions
 from agents import Agent, OpenAIResponsesModel, Runner, function_tool, set_tracing_disabled
 from conftest import Server
-from wires import KEY, MODEL, WIRES, Call, Cut, Model, Refuse, Say, Think
+from wires import KEY, MODEL, SAID, WIRES, Call, Cut, Model, Refuse, Say, Think
 
 set_tracing_disabled(True)
 # Wires that have a place for what a model thought.
@@ -484,6 +484,53 @@ def test_an_answer_that_was_cut_is_not_completed(asked):
     assert events[-1].type in ("response.failed", "response.incomplete")
     assert asked.stored(events[0].response.id).status in ("failed", "incomplete")
     assert [event.sequence_number for event in events] == list(range(len(events)))
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_a_kill_at_each_event(tmp_path, monkeypatch, background):
+    """The server is killed once the client has all that has come, and started again where it was."""
+    monkeypatch.setenv("UPSTREAM_KEY", KEY)
+    model = Model("openai-chat")
+    server = Server(tmp_path, f'[[upstream]]\nname = "openai-chat"\nurl = "{model.url}"\nwire = "openai-chat"\nkey_env = "UPSTREAM_KEY"\n')
+    port = int(server.address.rpartition(":")[2])
+    asked = Asked(server, model)
+
+    def create():
+        return asked.create("hello", tools=[WEATHER], stream=True, background=background)
+
+    says = [Say("I see it."), Call("weather", {"city": "Graz"}, "call_1")]
+    model.expect([("user", "hello")], *says)
+    whole = [event.type for event in create()]
+    sent = len(SAID["openai-chat"](says, 1))
+    for at in range(sent):
+        model.expect([("user", "hello")], Cut(says, at))
+        kinds = [event.type for event in create()]
+        # On this wire items end with the answer: before that is what comes of so many of the model's events.
+        ends = next(position for position, kind in enumerate(kinds) if kind.endswith((".done", "failed", "completed")))
+        model.expect([("user", "hello")], *says)
+        model.hold(events=at)
+        stream = create()
+        seen = [next(stream).to_dict() for _ in range(ends)]
+        id = seen[0]["response"]["id"]
+        server.kill()
+        model.release()
+        server.start(port)
+        stored = asked.stored(id)
+        assert (stored.status, stored.error.code) == ("failed", "server_error"), at
+        after = [event.to_dict() for event in asked.stored(id, stream=True)]
+        assert after[:ends] == seen, at
+        assert [event["sequence_number"] for event in after] == list(range(len(after))), at
+        assert after[-1] == {"type": "response.failed", "sequence_number": len(after) - 1, "response": stored.to_dict()}, at
+        for known in range(len(after)):
+            assert [event.to_dict() for event in asked.stored(id, stream=True, starting_after=known)] == after[known + 1:], (at, known)
+    model.expect([("user", "hello")], *says)
+    ended = list(create())
+    server.kill()
+    server.start(port)
+    assert [event.type for event in ended] == whole
+    assert asked.stored(ended[0].response.id).to_dict() == ended[-1].response.to_dict()
+    server.kill()
+    model.check()
 
 
 @pytest.mark.parametrize("state", ["previous_response_id", "conversation_id"])
