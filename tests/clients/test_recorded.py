@@ -473,10 +473,7 @@ def judge(folder, cases):
 
 UNREAD = (botocore.parsers.ResponseParserError, json.JSONDecodeError)
 # Streams that are not read equal, and why.
-KNOWN = {
-    ("openai-chat", "function_call"): "calls of the time before tools have no id, and the client gets none",
-    ("openai-chat", "repeated_ids_without_index"): "the second call has no id, and the client gets none",
-}
+KNOWN = {}
 KNOWN_OF_MORE = {
     ("bedrock-converse", "amazon-bedrock-tool-no-args.chunks.txt"): "Amazon's package refuses a block that begins as nothing",
     ("openai-responses", "parallel-tool-call-wrapper.1.chunks.txt"): "an event is no JSON: it was changed after it was recorded",

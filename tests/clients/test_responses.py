@@ -535,7 +535,7 @@ def test_a_kill_at_each_event(tmp_path, monkeypatch, background):
 
 @pytest.mark.parametrize("state", ["previous_response_id", "conversation_id"])
 def test_agents(asked, state):
-    """Three turns of the Agents SDK, with a tool in each."""
+    """Three turns of the Agents SDK, each with two calls of a tool, one after the other."""
 
     @function_tool
     def double(number: int) -> str:
@@ -548,8 +548,9 @@ def test_agents(asked, state):
         history = [("system", "Double.")]
         for turn in (1, 2, 3):
             history.append(("user", f"turn {turn}"))
-            asked.model.expect(list(history), Call("double", {"number": turn}, f"call_{turn}"))
-            history += [("call", "double", {"number": turn}), ("result", str(2 * turn))]
+            for number in (turn, 10 * turn):
+                asked.model.expect(list(history), Call("double", {"number": number}, f"call_{number}"))
+                history += [("call", "double", {"number": number}), ("result", str(2 * number))]
             asked.model.expect(list(history), Say(f"It is {2 * turn}."))
             history.append(("assistant", f"It is {2 * turn}."))
             found = await Runner.run(agent, f"turn {turn}", **kept)

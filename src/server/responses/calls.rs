@@ -164,6 +164,7 @@ pub(super) async fn start(call: &Call, reach: &Reach, bytes: Arc<body::Held>) ->
     let provider = provider_of(at.target);
     let (report, in_background) = (about.report.len(), asked.in_background);
     let running = Running {
+        called: placed.called(),
         app: Arc::clone(&app),
         at,
         room,

@@ -3,6 +3,8 @@
 //! A response is a checkpoint of a conversation. One that goes on from the last is appended to it; one that goes on from an earlier
 //! one begins a fork there. What is not to be stored is written to a store in memory alone, in the same way.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::about::About;
@@ -308,17 +310,14 @@ impl Placed {
         self.history.iter().any(|stored| has(&stored.message)) || self.input.iter().any(has)
     }
 
+    /// The ids of the calls of the history and of the input.
+    pub(super) fn called(&self) -> HashSet<String> {
+        self.history.iter().map(|stored| &stored.message).chain(&self.input).flat_map(calls).collect()
+    }
+
     /// Refuses an output of no call, and a call that the history ends with and that has no output.
     fn check_outputs(&self, asked: &Asked) -> Result<(), Refusal> {
-        let all = || self.history.iter().map(|stored| &stored.message).chain(&self.input);
-        let calls = |message: &Message| -> Vec<String> {
-            let call = |chunk: &Chunk| match &chunk.body {
-                Body::ToolCall { id, .. } => Some(id.clone()),
-                _ => None,
-            };
-            message.chunks.iter().filter_map(call).collect()
-        };
-        let called: std::collections::HashSet<String> = all().flat_map(calls).collect();
+        let called = self.called();
         let outputs = || {
             self.input.iter().flat_map(|message| &message.chunks).filter_map(|chunk| match &chunk.body {
                 Body::ToolResult { tool_call_id, .. } => Some(tool_call_id.as_str()),
@@ -333,7 +332,7 @@ impl Placed {
         if asked.previous.is_none() && asked.conversation.is_none() {
             return Ok(());
         }
-        let answered: std::collections::HashSet<&str> = outputs().collect();
+        let answered: HashSet<&str> = outputs().collect();
         let last = self.history.iter().rev().find(|stored| stored.message.role != Role::System);
         let open =
             last.filter(|stored| stored.message.role == Role::Assistant && stored.state == MessageState::Complete);
@@ -428,6 +427,15 @@ impl Placed {
             Err(error) => Err(taken(call, error)),
         }
     }
+}
+
+/// The ids of the calls of a message.
+fn calls(message: &Message) -> Vec<String> {
+    let call = |chunk: &Chunk| match &chunk.body {
+        Body::ToolCall { id, .. } => Some(id.clone()),
+        _ => None,
+    };
+    message.chunks.iter().filter_map(call).collect()
 }
 
 /// The answer that is where one would be begun.

@@ -34,6 +34,8 @@ const KEPT: usize = 3;
 /// What a run needs of its server.
 #[derive(Debug)]
 pub(super) struct Running {
+    /// The ids of the calls before the answer.
+    pub(super) called: HashSet<String>,
     pub(super) app: Arc<App>,
     pub(super) at: At,
     pub(super) room: Arc<Room>,
@@ -74,7 +76,7 @@ impl Running {
         match sent {
             Some(Ok(answer)) => self.store(answer, writer, id).await,
             Some(Err(refusal)) => {
-                let answer = Answer::new(&self.at, writer, id);
+                let answer = Answer::new(&self, writer, id);
                 let chunk =
                     Chunk::from(Body::Error { message: refusal.message, code: refusal.code.map(str::to_owned) });
                 let events = vec![
@@ -86,7 +88,7 @@ impl Running {
             None => {
                 let end = End { is_cancelled: true, ..End::default() };
                 let events = vec![Event::Finish { reason: Some(FinishReason::Interrupted), usage: None }];
-                let answer = Answer::new(&self.at, writer, id);
+                let answer = Answer::new(&self, writer, id);
                 self.end(answer, events, end).await;
             }
         }
@@ -94,7 +96,7 @@ impl Running {
 
     /// Stores an answer to its end.
     pub(super) async fn store(self, from: Response<Incoming>, writer: MessageWriter, id: ResponseId) {
-        let mut answer = Answer::new(&self.at, writer, id);
+        let mut answer = Answer::new(&self, writer, id);
         let mut from = from.into_body();
         let (patience, mut stopped) = (self.at.upstream.set.idle(), self.stopped.clone());
         let mut closing = self.app.closing.subscribe();
@@ -163,9 +165,15 @@ impl Running {
 }
 
 impl Answer {
-    fn new(at: &At, writer: MessageWriter, id: ResponseId) -> Self {
-        let ids = Ids { id, begun: HashSet::new(), items: HashMap::new() };
-        Self { decoder: Decoder::new(at.target), writer, ids, said: Metadata::default() }
+    fn new(of: &Running, writer: MessageWriter, id: ResponseId) -> Self {
+        let ids = Ids {
+            id,
+            begun: HashSet::new(),
+            items: HashMap::new(),
+            called: of.called.clone(),
+            renamed: HashSet::new(),
+        };
+        Self { decoder: Decoder::new(of.at.target), writer, ids, said: Metadata::default() }
     }
 
     fn push(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
@@ -205,12 +213,20 @@ struct Ids {
     begun: HashSet<u32>,
     /// By the provider's: parts of one item share it.
     items: HashMap<String, String>,
+    /// The ids of the calls so far.
+    called: HashSet<String>,
+    /// The calls that have an id of this server.
+    renamed: HashSet<u32>,
 }
 
 impl Ids {
     fn of(&mut self, index: u32, mut chunk: Chunk) -> Chunk {
         let given = chunk.id.take();
-        if !self.begun.insert(index) {
+        let is_new = self.begun.insert(index);
+        if let Body::ToolCall { id, name, server: false, .. } = &mut chunk.body {
+            self.name_call(index, is_new, name, id);
+        }
+        if !is_new {
             return chunk;
         }
         let fresh = || self.id.of_item(prefix(&chunk.body), index);
@@ -219,5 +235,19 @@ impl Ids {
             None => fresh(),
         });
         chunk
+    }
+
+    /// Gives a call an id of its own, where its provider gave none or that of another call: clients know calls by their ids.
+    fn name_call(&mut self, index: u32, is_new: bool, name: &str, id: &mut String) {
+        // Without an id, a call of Gemini goes by its function's name.
+        let is_shared = id.is_empty() || *id == *name || self.called.contains(id.as_str());
+        if self.renamed.contains(&index) {
+            id.clear();
+        } else if is_new && is_shared && !name.is_empty() {
+            *id = self.id.of_item("call", index);
+            self.renamed.insert(index);
+        } else if !id.is_empty() {
+            self.called.insert(id.clone());
+        }
     }
 }
