@@ -477,8 +477,6 @@ KNOWN = {}
 KNOWN_OF_MORE = {
     ("bedrock-converse", "amazon-bedrock-tool-no-args.chunks.txt"): "Amazon's package refuses a block that begins as nothing",
     ("openai-responses", "parallel-tool-call-wrapper.1.chunks.txt"): "an event is no JSON: it was changed after it was recorded",
-    ("openai-responses", "openai-apply-patch-tool.1.chunks.txt"): "events of this tool become items",
-    ("openai-responses", "openai-shell-tool.1.chunks.txt"): "events of this tool become items",
     ("openai-responses", "xai-x-search-tool.chunks.txt"): "a custom call that nobody declared begins as a function's",
     ("openai-responses", "test_openai_responses_model_mcp_list_tools_stream_backfills_missing_results.yaml 0"):
         "items of which the stream has no end come after the others",

@@ -70,6 +70,9 @@ const OF_HOSTED_TOOLS: &[&str] = &[
     "response.mcp_call",
     "response.mcp_list_tools.",
     "response.computer_call.",
+    "response.shell_call_",
+    "response.apply_patch_call_",
+    "response.compaction.",
 ];
 
 pub(crate) fn decoder(target: Target) -> Box<dyn Decode> {
