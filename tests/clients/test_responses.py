@@ -82,6 +82,7 @@ def test_create(asked):
     # The model is what its provider calls it.
     assert (made.status, made.output_text, made.model) == ("completed", "I see it.", MODEL)
     assert (made.usage.input_tokens, made.usage.output_tokens, made.usage.total_tokens) == (100, 9, 109)
+    assert (made.usage.input_tokens_details.cached_tokens, made.usage.input_tokens_details.cache_write_tokens) == (0, 0)
     assert (made.metadata, made.temperature, made.max_output_tokens) == ({"topic": "a"}, 0.5, 100)
     assert made.id.startswith("resp_") and made.error is None and made.incomplete_details is None
     assert asked.stored(made.id).model_dump() == made.model_dump()

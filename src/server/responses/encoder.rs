@@ -513,7 +513,7 @@ pub(super) fn seconds(at: Timestamp) -> i64 {
 pub(super) fn usage(counts: TokenCounts) -> Value {
     json!({
         "input_tokens": counts.input,
-        "input_tokens_details": { "cached_tokens": counts.cached },
+        "input_tokens_details": { "cached_tokens": counts.cached, "cache_write_tokens": counts.cache_written },
         "output_tokens": counts.output,
         "output_tokens_details": { "reasoning_tokens": counts.reasoning },
         "total_tokens": counts.input.saturating_add(counts.output),
