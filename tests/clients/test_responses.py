@@ -11,7 +11,7 @@ import pytest
 import websockets.exceptions
 from agents import Agent, OpenAIResponsesModel, Runner, function_tool, set_tracing_disabled
 from conftest import Server
-from wires import KEY, MODEL, SAID, WIRES, Call, Cut, Model, Refuse, Say, Think
+from wires import KEY, MODEL, SAID, WIRES, Call, Cut, Model, Patch, Refuse, Say, Think
 
 set_tracing_disabled(True)
 # Wires that have a place for what a model thought.
@@ -175,6 +175,18 @@ def test_a_tool_of_a_namespace_comes_back_in_it(served, wire):
     items = [{"role": "user", "content": "hello"}, *[call.model_dump(exclude_none=True) for call in first.output], *answers]
     asked.model.expect(history, Say("There."))
     asked.create(items, tools=tools, store=False)
+    asked.model.check()
+
+
+def test_a_custom_tool_of_a_namespace_is_one_from_its_beginning(served):
+    asked = fresh(served, "openai-responses")
+    tools = [{"type": "namespace", "name": "crm", "description": "Customers.", "tools": [{"type": "custom", "name": "patch"}]}]
+    asked.model.expect([("user", "hello")], Patch("patch", "*** Begin", "crm"))
+    with asked.client.responses.stream(model=asked.name, input="hello", tools=tools) as stream:
+        events = list(stream)
+        call, = stream.get_final_response().output
+    assert (call.type, call.name, call.namespace, call.input) == ("custom_tool_call", "patch", "crm", "*** Begin")
+    assert "".join(event.delta for event in events if event.type == "response.custom_tool_call_input.delta") == "*** Begin"
     asked.model.check()
 
 

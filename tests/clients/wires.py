@@ -41,6 +41,16 @@ class Call:
 
 
 @dataclass
+class Patch:
+    """A call of a custom tool, of the only wire that has them in namespaces."""
+
+    name: str
+    input: str
+    namespace: str
+    id: str = "call_1"
+
+
+@dataclass
 class Refuse:
     """An answer that is an error."""
 
@@ -340,6 +350,14 @@ def said_responses(says, number):
                 add("response.reasoning_summary_text.delta", **where, delta=half)
             add("response.reasoning_summary_text.done", **where, text=part.text)
             add("response.reasoning_summary_part.done", **where, part=summary)
+        elif isinstance(part, Patch):
+            item = {"type": "custom_tool_call", "id": f"ctc_{number}_{at}", "call_id": part.id, "name": part.name, "input": part.input,
+                    "namespace": part.namespace, "status": "completed"}
+            where = {"item_id": item["id"], "output_index": at}
+            add("response.output_item.added", output_index=at, item={**item, "status": "in_progress", "input": ""})
+            for half in halves(part.input):
+                add("response.custom_tool_call_input.delta", **where, delta=half)
+            add("response.custom_tool_call_input.done", **where, input=part.input)
         else:
             text = json.dumps(part.arguments)
             item = {"type": "function_call", "id": f"fc_{number}_{at}", "call_id": part.id, "name": part.name, "arguments": text,

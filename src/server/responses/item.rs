@@ -36,15 +36,15 @@ impl Shape {
     }
 
     pub(super) fn is_custom(&self, name: &str) -> bool {
-        matches!(self.tools.back(name), Declared::Custom { .. })
+        self.tools.is_custom(name)
     }
 
     /// Gives a call the name by which the client declared its tool.
     fn name_call(&self, item: &mut Map<String, Value>) {
-        let Some(name) = item.get("name").and_then(Value::as_str) else { return };
-        let (name, namespace, is_custom) = match self.tools.back(name) {
-            Declared::Function { name, namespace } => (name, namespace, false),
-            Declared::Custom { name, namespace } => (name, namespace, true),
+        let Some(called) = item.get("name").and_then(Value::as_str) else { return };
+        let is_custom = self.is_custom(called);
+        let (name, namespace) = match self.tools.back(called) {
+            Declared::Function { name, namespace } | Declared::Custom { name, namespace } => (name, namespace),
         };
         let mut set = |name: &str, value: String| _ = item.insert(name.to_owned(), value.into());
         set("name", name);
@@ -55,6 +55,10 @@ impl Shape {
             let input = custom_input(arguments.as_str().unwrap_or_default());
             item.insert("input".to_owned(), input.into());
             item.insert("type".to_owned(), "custom_tool_call".into());
+        } else if !is_custom && let Some(input) = item.remove("input") {
+            // One that nobody declared began as a function's.
+            item.insert("arguments".to_owned(), input);
+            item.insert("type".to_owned(), "function_call".into());
         }
     }
 }

@@ -69,6 +69,8 @@ pub(super) struct ToolNames {
     declared: HashMap<String, Declared>,
     /// The other way.
     sent: HashMap<(Option<String>, String), String>,
+    /// On a wire that has namespaces, the custom tools in them.
+    customs: HashSet<String>,
     /// Whether the wire has all kinds of tools.
     is_own: bool,
 }
@@ -85,6 +87,14 @@ impl ToolNames {
     pub(super) fn back(&self, name: &str) -> Declared {
         let declared = self.declared.get(name).cloned();
         declared.unwrap_or_else(|| Declared::Function { name: name.to_owned(), namespace: None })
+    }
+
+    /// Whether the model calls a custom tool by this name.
+    pub(super) fn is_custom(&self, name: &str) -> bool {
+        match self.declared.get(name) {
+            Some(declared) => matches!(declared, Declared::Custom { .. }),
+            None => self.customs.contains(name),
+        }
     }
 
     /// The name by which the model knows a tool. One that is not declared now may have been called before.
@@ -235,6 +245,8 @@ impl Tools {
         // On its own wire, items say of which namespace their tools are.
         if !is_own || !is_in_namespace {
             self.names.add(given.tool, sent);
+        } else if let Declared::Custom { name, .. } = given.tool {
+            self.names.customs.insert(name);
         }
         Ok(())
     }
