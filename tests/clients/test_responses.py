@@ -3,8 +3,10 @@
 import asyncio
 import json
 import os
+import urllib.parse
 from unittest.mock import ANY
 
+import httpx2
 import openai
 import pydantic
 import pytest
@@ -214,7 +216,18 @@ def test_a_conversation(asked):
     refused(openai.BadRequestError, lambda: asked.create("x", conversation=conversation.id, store=False), "store", "invalid_value")
     refused(openai.BadRequestError, lambda: asked.create("x", conversation={}), "conversation.id", "missing_required_parameter")
     refused(openai.NotFoundError, lambda: asked.create("x", conversation="conv_none"))
+    # By a key and by a UUID, as on the Conversations API.
+    address, key = f"{asked.server.address}/api/v1/conversations", f"chat/{asked.model.wire}"
+    headers = {"authorization": f"Bearer {asked.server.secrets['ada']}"}
+    body = {"role": "user", "chunks": [{"type": "text", "text": "zero"}]}
+    made = httpx2.post(f"{address}/{urllib.parse.quote(key, safe='')}/messages", json=body, headers=headers).json()
+    uuid, history = made["conversation"], [("user", "zero\n\nmore")]
+    for name in (key, {"id": uuid}):
+        asked.model.expect(list(history), Say("ok"))
+        assert asked.create("more", conversation=name).conversation.id == f"conv_{uuid.replace('-', '')}"
+        history += [("assistant", "ok"), ("user", "more")]
     other = asked.server.client("grace", max_retries=0)
+    refused(openai.NotFoundError, lambda: other.responses.create(model=asked.name, input="x", conversation=key))
     refused(openai.NotFoundError, lambda: other.responses.create(model=asked.name, input="x", conversation={"id": conversation.id}))
     # While one answers, no other does.
     asked.model.expect([("user", "one\n\ntwo"), ("assistant", "first"), ("user", "three"), ("assistant", "second"), ("user", "four")], Say("third"))

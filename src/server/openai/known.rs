@@ -39,7 +39,7 @@ pub(crate) fn not_found(text: &str) -> Refusal {
 }
 
 /// The caller's conversation of an id, of a UUID, or of a key.
-pub(super) fn own(call: &Call, text: &str) -> Name {
+pub(crate) fn own(call: &Call, text: &str) -> Name {
     named(text).map_or_else(|| call.own(text), |id| call.own(id))
 }
 

@@ -22,7 +22,7 @@ use items::{List, New as NewItems};
 use known::Conversation;
 
 pub(crate) use item::{Given, Normal, Taken, given, messages, normal};
-pub(crate) use known::{named, not_found, shown};
+pub(crate) use known::{not_found, own, shown};
 
 const CONVERSATION: &str = r#"{"id":"conv_0199a1b27c3d7e4f8a9b0c1d2e3f4a5b","object":"conversation","created_at":1773531716,"metadata":{"topic":"plans"}}"#;
 const ITEM: &str = r#"{"id":"msg_69b58644a57081948324470dc5eaec820bd744e943e1aadd","type":"message","role":"user","content":[{"type":"input_text","text":"hello"}],"status":"completed"}"#;

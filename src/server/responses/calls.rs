@@ -93,7 +93,9 @@ impl Prepared {
         let seal = gives_reasoning.then(|| Seal::open(&call.app, &call.caller.owner)).transpose()?;
         let mut fields = parameters::echo(&asked.fields);
         fields.insert("previous_response_id".to_owned(), asked.previous.clone().into());
-        let conversation = asked.conversation.as_ref().map_or(Value::Null, |id| json!({ "id": id }));
+        // By its id, whatever the request named it by.
+        let id = || crate::server::openai::shown(placed.home.name.id());
+        let conversation = asked.conversation.as_ref().map_or(Value::Null, |_| json!({ "id": id() }));
         fields.insert("conversation".to_owned(), conversation);
         let about = About {
             fields,

@@ -199,13 +199,12 @@ impl Placed {
                 }
             }
             (None, Some(conversation)) => {
-                let id = openai::named(conversation).ok_or_else(|| openai::not_found(conversation))?;
-                let home = reach.home(call, id, true);
+                let home = Home { store: reach.kept.clone(), name: openai::own(call, conversation), is_kept: true };
                 let loaded = home.store.load(&home.name).map_err(|error| match error {
                     Error::NotFound { .. } => openai::not_found(conversation),
                     error => error.into(),
                 })?;
-                if call.app.exchanges.is_writing(&call.caller.owner, id) {
+                if call.app.exchanges.is_writing(&call.caller.owner, home.name.id()) {
                     return Err(locked(conversation));
                 }
                 let head = loaded.cursor().map_or(ExpectedHead::Any, ExpectedHead::AtCursor);
