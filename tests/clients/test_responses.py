@@ -374,11 +374,10 @@ def test_input_tokens(asked):
     asked.model.expect([("user", "one")], Say("first"))
     first = asked.create("one")
     conversation = asked.client.conversations.create(items=[{"role": "user", "content": "one " * 100}])
-    counts = [count(input="hello"), count(input="hello", instructions="Be brief."), count(input="hello", previous_response_id=first.id),
-              count(input="hello " * 1000), count(input="hello", conversation=conversation.id), count(conversation={"id": conversation.id})]
+    counts = [count(input="hello"), count(input="hello", instructions="Be brief."), count(input="hello", tools=[WEATHER]),
+              count(input="hello", previous_response_id=first.id), count(input="hello " * 1000),
+              count(input="hello", conversation=conversation.id), count(conversation={"id": conversation.id})]
     assert all(more > counts[0] > 0 for more in counts[1:])
-    # What goes to a server of the same wire as it came is not counted.
-    assert (count(input="hello", tools=[WEATHER]) > counts[0]) == (asked.model.wire != "openai-responses")
     missing = "previous_response_not_found"
     refused(openai.BadRequestError, lambda: count(input="x", previous_response_id="resp_none"), "previous_response_id", missing)
     refused(openai.BadRequestError, lambda: count(), "input", "missing_required_parameter")
@@ -423,6 +422,14 @@ def test_compact(asked):
                              ([Cut([Say("She"), Say("is")], 3)], openai.InternalServerError, "upstream_cut")]:
         asked.model.expect([("user", ANY)], *says)
         refused(kind, lambda: compact(input="x"), code=code)
+
+
+def test_a_summary_that_was_cut_takes_no_historys_place(served, monkeypatch):
+    asked, said = fresh(served, "openai-chat"), SAID["openai-chat"]
+    monkeypatch.setitem(SAID, "openai-chat", lambda *says: [event.replace(b'"stop"', b'"length"') for event in said(*says)])
+    asked.model.expect([("user", ANY)], Say("She is"))
+    refused(openai.InternalServerError, lambda: asked.client.responses.compact(model=asked.name, input="I am Ada."), code="no_summary")
+    asked.model.check()
 
 
 def answered(connection, **fields):

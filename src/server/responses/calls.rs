@@ -27,8 +27,8 @@ use crate::error::Error;
 use crate::history::{Entry, MessageState, StoredMessage};
 use crate::json::merged::merged;
 use crate::log::reading::PageSize;
-use crate::model::{Name, Timestamp};
-use crate::provider::{PromptOptions, provider_of, render, tokens_of};
+use crate::model::{Json, Name, Timestamp};
+use crate::provider::{PromptOptions, Tool, provider_of, render, tokens_of};
 use crate::record;
 use crate::server::app::{Call, Outcome, Streaming, ok};
 use crate::server::body::{self, Bounds};
@@ -499,8 +499,16 @@ pub(super) fn input_tokens(call: &Call, body: &[u8]) -> Outcome {
     let reach = reach(call);
     let prepared = Prepared::of(call, &reach, body)?;
     let conversation = prepared.placed.conversation(prepared.asked.instructions.as_deref());
+    let mut options = prepared.options;
+    // A server of the same wire gets them as they came.
+    if options.tools.is_empty()
+        && let Some(tools) = prepared.asked.fields.get("tools")
+        && let Ok(tools) = Json::new(tools.to_string())
+    {
+        options.tools.push(Tool::new("", tools));
+    }
     ok(&Counted {
         object: "response.input_tokens",
-        input_tokens: tokens_of(prepared.at.target, &conversation, &prepared.options),
+        input_tokens: tokens_of(prepared.at.target, &conversation, &options),
     })
 }

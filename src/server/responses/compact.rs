@@ -17,7 +17,7 @@ use super::sealed::{Seal, Sealed};
 use super::tools::HostedTools;
 use crate::history::{Conversation, MessageState, StoredMessage};
 use crate::json::merged::merged;
-use crate::model::{Body as ChunkBody, ConversationId, Message, Timestamp};
+use crate::model::{Body as ChunkBody, ConversationId, FinishReason, Message, Timestamp};
 use crate::provider::{TokenCounts, decode, render};
 use crate::server::app::{Call, Streaming, ok};
 use crate::server::body::{self, Bounds};
@@ -53,8 +53,10 @@ pub(super) fn compact(call: Call, body: Body) -> Streaming {
                 _ => None,
             })
             .collect();
-        if text.trim().is_empty() {
-            return Err(Refusal::new(502, "no_summary", "the model wrote no summary"));
+        // What was cut off takes no history's place.
+        if text.trim().is_empty() || message.finish_reason != Some(FinishReason::Stop) {
+            let why = message.finish_reason.as_ref().map_or("no reason", FinishReason::as_str);
+            return Err(Refusal::new(502, "no_summary", format!("the model wrote no whole summary: {why}")));
         }
         let asking = call.clone();
         let seal = app.pool.run(move || Seal::open(&asking.app, &asking.caller.owner)).await?;
