@@ -325,6 +325,9 @@ def read_encoded(client, model, tools):
         assert [event.type for event in events if event.type in ENDS] == [last.type]
         final = stream.get_final_response() if last.type == "response.completed" else last.response
     assert {event.response.id for event in events if hasattr(event, "response")} == {final.id}
+    # A citation has what the package's type has.
+    citations = [event.annotation for event in events if event.type == "response.output_text.annotation.added"]
+    assert all(getattr(one, "url", None) for one in citations if one.type == "url_citation")
     # Pieces: the package puts them together, or leaves it to its users.
     pieces, ids, names = collections.defaultdict(str), {}, []
     for event in events:

@@ -14,6 +14,7 @@ use super::sealed::Seal;
 use crate::history::{Entry, EntryKind, MessageState};
 use crate::model::{Body, Chunk, FinishReason, Json, Timestamp};
 use crate::provider::TokenCounts;
+use crate::server::openai::annotations_of;
 
 /// An event of a response.
 #[derive(Clone, Debug)]
@@ -500,7 +501,7 @@ fn kind(chunk: &Chunk) -> Option<Kind> {
 /// The annotations of a piece of text.
 fn annotations(piece: &Chunk) -> Vec<Value> {
     match &piece.body {
-        Body::Text { annotations: Some(json), .. } => serde_json::from_str(json.as_str()).unwrap_or_default(),
+        Body::Text { annotations: Some(json), .. } => annotations_of(json),
         _ => Vec::new(),
     }
 }

@@ -26,6 +26,17 @@ impl Given {
     }
 }
 
+/// The annotations of a text. Chat Completions has what a citation says in an object of its own.
+pub(crate) fn annotations_of(annotations: &Json) -> Vec<Value> {
+    let mut all: Vec<Value> = serde_json::from_str(annotations.as_str()).unwrap_or_default();
+    for annotation in all.iter_mut().filter_map(Value::as_object_mut) {
+        if let Some(Value::Object(citation)) = annotation.remove("url_citation") {
+            annotation.extend(citation);
+        }
+    }
+    all
+}
+
 /// The items of a message, in order. An error of a generation, and blocks of other providers, yield none.
 pub(crate) fn given(stored: &StoredMessage) -> Vec<Given> {
     let message = &stored.message;
@@ -198,8 +209,7 @@ fn part(chunk: &Chunk, role: Role) -> String {
     let part = match &chunk.body {
         Body::Text { text, .. } if !is_models => json!({ "type": "input_text", "text": text }),
         Body::Text { text, annotations } => {
-            let annotations = annotations.as_ref().and_then(|json| serde_json::from_str::<Value>(json.as_str()).ok());
-            let annotations = annotations.unwrap_or_else(|| json!([]));
+            let annotations = annotations.as_ref().map(annotations_of).unwrap_or_default();
             json!({ "type": "output_text", "text": text, "annotations": annotations, "logprobs": [] })
         }
         Body::Refusal { text } => json!({ "type": "refusal", "refusal": text }),

@@ -11,7 +11,7 @@ const WIRE: &str = "openai-responses";
 /// The wire of a message's `native` that is an item without its parts, which are the chunks.
 const FRAME: &str = "openai-conversations";
 
-pub(crate) use give::{Given, given, synthetic_id as place_id, synthetic_place};
+pub(crate) use give::{Given, annotations_of, given, synthetic_id as place_id, synthetic_place};
 pub(crate) use normal::{Normal, Taken, normal};
 pub(crate) use take::messages;
 pub(crate) use types::prefix;
