@@ -1,6 +1,7 @@
 """The official packages `openai` and `openai-agents`, unchanged: `responses` over a model behind each of the five wires."""
 
 import asyncio
+import concurrent.futures
 import json
 import os
 import urllib.parse
@@ -122,6 +123,25 @@ def test_turns_and_a_fork(asked):
     # What was forked stays what it was.
     model.expect([("user", "one"), ("assistant", "first"), ("user", "two"), ("assistant", "second"), ("user", "again")], Say("fourth"))
     asked.create("again", previous_response_id=second.id)
+
+
+def test_several_go_on_from_one_response_at_one_time(asked):
+    asked.model.expect([("user", "one")], Say("first"))
+    first = asked.create("one")
+    history = [("user", "one"), ("assistant", "first"), ("user", "two")]
+    for _ in range(4):
+        asked.model.expect(history, Say("second"))
+    asked.model.hold()
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        made = [pool.submit(asked.create, "two", previous_response_id=first.id) for _ in range(4)]
+        # Each has asked before any has its answer.
+        asked.model.came(5)
+        asked.model.release()
+        made = [one.result() for one in made]
+    assert {one.output_text for one in made} == {"second"} and len({one.id for one in made}) == 4
+    for one in made:
+        asked.model.expect([*history, ("assistant", "second"), ("user", "three")], Say("third"))
+        asked.create("three", previous_response_id=one.id)
 
 
 def test_instructions_are_not_inherited(asked):

@@ -476,6 +476,7 @@ class Model:
         # Set when a client went before the end of an answer.
         self.left = threading.Event()
         self.lock = threading.Lock()
+        self.arrived = threading.Condition(self.lock)
         model = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -490,6 +491,7 @@ class Model:
                     request.history = joined(request.history)
                     with model.lock:
                         model.requests.append(request)
+                        model.arrived.notify_all()
                         number = len(model.requests)
                         says = model.answers(request)
                 except Exception as problem:  # Whatever is wrong with a request: the test says so.
@@ -566,6 +568,11 @@ class Model:
         for _ in range(events):
             self.may.put(True)
         self.held = True
+
+    def came(self, requests):
+        """Waits for so many requests."""
+        with self.arrived:
+            assert self.arrived.wait_for(lambda: len(self.requests) >= requests, 30)
 
     def release(self):
         self.held = False

@@ -203,6 +203,7 @@ pub(super) async fn start(call: &Call, reach: &Reach, bytes: Arc<body::Held>) ->
                 return;
             }
         };
+        running.app.exchanges.placed(exchange, id.conversation);
         running.app.exchanges.writes(exchange, id.message);
         let _ = begun.send(Ok((id, Some(writer.first_seq()))));
         match sent {
@@ -212,6 +213,8 @@ pub(super) async fn start(call: &Call, reach: &Reach, bytes: Arc<body::Held>) ->
     });
     let (id, first_seq) = beginning.await.unwrap_or_else(|_| Err(Refusal::internal("the response did not begin")))?;
     let Some(first_seq) = first_seq else { return again(call, reach, id, &bytes).await };
+    // What somebody else has gone on from meanwhile was forked.
+    let home = if home.is_kept { Home { name: call.own(id.conversation), ..home } } else { home };
     if home.is_kept {
         app.responses.remember(digest, (id.conversation, id.message));
     }

@@ -135,6 +135,12 @@ enum Way {
     New,
     /// After the last entry, if it is still this one.
     Append(ExpectedHead),
+    /// The same. If somebody else has gone on from there meanwhile, to a fork at that seq.
+    Continue {
+        head: ExpectedHead,
+        at: u64,
+        fork: Home,
+    },
     /// To a fork of this conversation at a seq.
     Fork {
         parent: Home,
@@ -193,7 +199,11 @@ impl Placed {
                 } else if may_append && key.is_none() {
                     // As it was when this was the last one: who has gone on from it meanwhile is not overlooked.
                     let head = ExpectedHead::At(found.last_seq);
-                    (found.home, Way::Append(head), Some(loaded))
+                    let way = match found.home.is_kept {
+                        true => Way::Continue { head, at, fork: fresh() },
+                        false => Way::Append(head),
+                    };
+                    (found.home, way, Some(loaded))
                 } else {
                     (fresh(), Way::Fork { parent: found.home, at }, Some(loaded))
                 }
@@ -369,14 +379,14 @@ impl Placed {
 
     /// Stores the input, and begins the answer.
     pub(super) fn begin(self, call: &Call, mut about: About, provider: &str) -> Result<Begin, Refusal> {
-        let Self { home, way, history, input, key, .. } = self;
-        if matches!(way, Way::Append(_) | Way::Fork { .. }) {
+        let Self { mut home, way, history, input, key, .. } = self;
+        if matches!(way, Way::Append(_) | Way::Continue { .. } | Way::Fork { .. }) {
             about.share(&history);
         }
         let (mut input, mut expected) = (input, ExpectedHead::NewConversation);
         match &way {
             Way::New => {}
-            Way::Append(head) => expected = *head,
+            Way::Append(head) | Way::Continue { head, .. } => expected = *head,
             Way::Fork { parent, at } => {
                 expected = ExpectedHead::Any;
                 match home.store.fork_to(&parent.name, Some(*at), &home.name) {
@@ -389,10 +399,18 @@ impl Placed {
         }
         let mut options = AppendOptions::new().with_expected(expected);
         options.idempotency_key = key.clone();
-        let conversation = home.name.id();
         let mut receipt: Option<Receipt> = None;
         if !input.is_empty() {
-            let stored = home.store.append_with(&home.name, &input, &options).map_err(|error| taken(call, error))?;
+            let stored = match (home.store.append_with(&home.name, &input, &options), &way) {
+                (Err(Error::StaleHead { .. } | Error::BeingWritten { .. }), Way::Continue { at, fork, .. }) => {
+                    home.store.fork_to(&home.name, Some(*at), &fork.name)?;
+                    home = fork.clone();
+                    options.expected = ExpectedHead::Any;
+                    home.store.append_with(&home.name, &input, &options)
+                }
+                (stored, _) => stored,
+            };
+            let stored = stored.map_err(|error| taken(call, error))?;
             options.expected = ExpectedHead::At(stored.last_seq);
             receipt = Some(stored);
         }
@@ -407,6 +425,7 @@ impl Placed {
             None => home.store.describe(&home.name).map_or(0, |item| item.messages),
         };
         about.input_from = first.unwrap_or(next);
+        let conversation = home.name.id();
         let id = ResponseId { conversation, message: next };
         about.fields.insert("id".to_owned(), id.to_string().into());
         let metadata = Metadata {
