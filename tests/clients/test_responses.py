@@ -531,6 +531,20 @@ def test_errors_by_class(asked):
             asked.create("hello")
 
 
+def test_what_is_said_twice_is_no_repetition(served):
+    asked = fresh(served, "openai-chat")
+    conversation = asked.client.conversations.create()
+    asked.model.expect([("user", "go on")], Say("first"))
+    first = asked.create("go on", conversation=conversation.id)
+    history = [("user", "go on"), ("assistant", "first"), ("user", "go on")]
+    asked.model.expect(history, Refuse(429))
+    asked.model.expect(history, Say("second"))
+    patient = asked.server.client(max_retries=1)
+    second = patient.responses.create(model=asked.name, input="go on", conversation=conversation.id)
+    assert second.id != first.id and second.output_text == "second"
+    asked.model.check()
+
+
 def test_an_answer_that_was_cut_is_not_completed(asked):
     asked.model.expect([("user", "hello")], Cut([Say("I see it."), Say("And more.")], 3))
     events = list(in_background(asked))

@@ -130,7 +130,6 @@ fn digest_of(call: &Call, body: &body::Held) -> [u8; 16] {
 /// Begins a response. What it does not keep goes with `unkept`.
 pub(super) async fn start(call: &Call, reach: &Reach, bytes: Arc<body::Held>) -> Result<Started, Refusal> {
     let app = Arc::clone(&call.app);
-    let stream = app.streams.begin(&call.caller.key)?.with(app.upstreams.begin()?);
     let request = digest_of(call, &bytes);
     let is_retry = call.header("x-stainless-retry-count").is_some_and(|count| count != "0");
     let key = call.idempotency_key()?.map(|key| format!("{}\0key {key}", call.caller.key));
@@ -141,6 +140,10 @@ pub(super) async fn start(call: &Call, reach: &Reach, bytes: Arc<body::Held>) ->
         let id = ResponseId { conversation, message };
         return again(call, reach, id, &bytes).await;
     }
+    if key.is_none() {
+        app.responses.came(digest);
+    }
+    let stream = app.streams.begin(&call.caller.key)?.with(app.upstreams.begin()?);
     let (asking, reaching, held) = (call.clone(), reach.clone(), Arc::clone(&bytes));
     let prepared = app.pool.run(move || match begun_by_key(&asking, &reaching)? {
         Some(id) => Ok(Err(id)),
@@ -215,9 +218,7 @@ pub(super) async fn start(call: &Call, reach: &Reach, bytes: Arc<body::Held>) ->
     let Some(first_seq) = first_seq else { return again(call, reach, id, &bytes).await };
     // What somebody else has gone on from meanwhile was forked.
     let home = if home.is_kept { Home { name: call.own(id.conversation), ..home } } else { home };
-    if home.is_kept {
-        app.responses.remember(digest, (id.conversation, id.message));
-    }
+    app.responses.begun(digest, home.is_kept.then_some((id.conversation, id.message)));
     let (opening, owner) = (Arc::clone(&app), call.caller.owner.clone());
     let opened = app.pool.run(move || {
         let mut about = kept_about;
