@@ -129,6 +129,22 @@ test("a sub-agent that speaks first is linked; a session that was made again in 
   assert.deepEqual(await one.load(key), lines);
 });
 
+test("a session that was made again, as long as before, is another one", async () => {
+  const key = fresh();
+  const [first, second] = [new ConvoSessionStore(client), new ConvoSessionStore(client)];
+  const [one, two, three] = ["1", "2", "3"].map((uuid) => ({ type: "user", uuid }));
+  await second.append(key, [one]);
+  await first.delete(key);
+  await first.append(key, [two]);
+  await second.append(key, [three]);
+  await second.append(key, [two]);
+  assert.deepEqual(await first.load(key), [two, three]);
+  await first.delete(key);
+  await first.append(key, [one]);
+  await second.append(key, [three, two]);
+  assert.deepEqual(await first.load(key), [one, three, two]);
+});
+
 test("a session of any name, and none that is not there", async () => {
   const store = new ConvoSessionStore(client);
   const key = { projectKey: "a/b c'(ü)*!%", sessionId: "../x y" };

@@ -70,6 +70,10 @@ test("lists page to their end", async () => {
   await Promise.all(Array.from({ length: 7 }, (_, n) => client.create({ key: `many ${n}`, tags: ["many"] })));
   const keys = (await collect(client.list({ tags: ["many"], limit: 2 }))).map(({ key }) => key);
   assert.deepEqual(keys.sort(), Array.from({ length: 7 }, (_, n) => `many ${n}`));
+  await client.create({ key: "kept", metadata: { text: "a", number: 1, object: { a: [null] } } });
+  for (const [name, value] of [["text", "a"], ["number", 1], ["object", { a: [null] }]]) {
+    assert.deepEqual((await collect(client.list({ metadata: { [name]: value } }))).map(({ key }) => key), ["kept"]);
+  }
 });
 
 test("prompts, steps, checks, repairs, places, counts", async () => {
@@ -132,6 +136,41 @@ test("a follower has each entry once, over a kill of the server, until it has en
   await writer.delete("followed");
   assert.deepEqual(await rest, []);
   await own.kill();
+});
+
+test("a follower that comes back after a deletion has ended", async () => {
+  const own = await new Server().start();
+  const writer = at(own);
+  await writer.append("gone", said("0"));
+  const following = writer.follow("gone");
+  assert.equal((await following.next()).value.seq, 1);
+  await own.kill();
+  await own.start();
+  await writer.delete("gone");
+  assert.equal((await following.next()).done, true);
+  await assert.rejects(writer.follow("gone").next(), NotFoundError);
+  await own.kill();
+});
+
+test("events come whole, however the network cuts them", async () => {
+  const one = (bytes) => Array.from(bytes, (_, at) => bytes.slice(at, at + 1));
+  const cut = new TransformStream({ transform: (bytes, out) => one(bytes).forEach((byte) => out.enqueue(byte)) });
+  const slow = at(server, { fetch: async (...call) => new Response((await fetch(...call)).body.pipeThrough(cut)) });
+  await client.append("cut", [said("😀\n\nß"), said("two\n")]);
+  const texts = [];
+  for await (const { chunk } of slow.follow("cut")) if (texts.push(chunk.text) === 2) break;
+  assert.deepEqual(texts, ["😀\n\nß", "two\n"]);
+});
+
+test("a large event takes no longer than a large message", async () => {
+  await client.append("large", said("x".repeat(24_000_000)));
+  const times = [];
+  for (const read of [() => client.newest("large", 1), () => client.follow("large").next()]) {
+    const began = performance.now();
+    await read();
+    times.push(performance.now() - began);
+  }
+  assert.ok(times[1] < 4 * times[0] + 500, `${times}`);
 });
 
 test("errors are classes by code", async () => {

@@ -275,6 +275,54 @@ def test_a_follower_goes_on_over_kills(server, name):
             next(client.follow(name, since=later))
 
 
+def test_a_follower_that_comes_back_after_a_deletion_has_ended(server, name):
+    with Client(server.address, server.secrets["ada"]) as client:
+        client.append(name, said("0"))
+        with client.follow(name) as follower:
+            assert next(follower)["seq"] == 1
+            port = server.address.rpartition(":")[2]
+            server.kill()
+            server.start(port)
+            client.delete(name)
+            assert list(follower) == []
+
+
+def test_followers_keep_no_call_waiting(address, name):
+    async def program():
+        async with AsyncClient(address) as client:
+            await client.append(name, said("0"))
+
+            async def follow():
+                async with client.follow(name) as follower:
+                    first = await anext(follower)
+                    connected.release()
+                    return first["seq"], (await anext(follower))["seq"]
+
+            # More than the connections that `httpx` has by default.
+            connected = asyncio.Semaphore(0)
+            following = [asyncio.create_task(follow()) for _ in range(120)]
+            for _ in following:
+                await asyncio.wait_for(connected.acquire(), 20)
+            await asyncio.wait_for(client.append(name, said("1")), 20)
+            return await asyncio.gather(*following)
+
+    assert asyncio.run(program()) == [(1, 2)] * 120
+
+
+@pytest.mark.parametrize("key", ["", ".", ".."])
+def test_what_an_address_takes_for_a_step_is_no_name(client, key):
+    for call in (client.describe, client.delete, client.entries, lambda key: list(client.messages(key)), lambda key: next(client.follow(key))):
+        with pytest.raises(ValueError, match="no conversation can be named"):
+            call(key)
+
+
+@pytest.mark.parametrize("key", ["a/../b", "%2F", "/", "a\nb", "?x#y;z", "\U0001f600\0", "a\\b", "+ "])
+def test_a_key_may_have_any_characters(client, name, key):
+    key = f"{key}{name}{key}"
+    client.append(key, said(key))
+    assert client.describe(key)["key"] == key and texts(client.messages(key)) == [key]
+
+
 def test_a_follower_ends_with_its_conversation(client, name):
     client.append(name, said("0"))
     seen = []

@@ -4,7 +4,7 @@
 import { foldSessionSummary } from "@anthropic-ai/claude-agent-sdk";
 import type { SessionKey, SessionStore, SessionStoreEntry, SessionSummaryEntry } from "@anthropic-ai/claude-agent-sdk";
 import type { Client, Described } from "./client.js";
-import { ConflictError, NotFoundError, StaleHeadError } from "./errors.js";
+import { ConflictError, NotFoundError, StaleCursorError, StaleHeadError } from "./errors.js";
 import { keep, kept, readable } from "./kept.js";
 import type { Chunk, Message } from "./transcript.js";
 
@@ -21,8 +21,8 @@ const AGENT = "kind:agent";
 
 /** What is known of a stored session. An append holds only if nothing else was written since. */
 interface Known {
-  /** When it was made: it may be deleted, and made again. */
-  made: string;
+  /** It may be deleted, and made again: what a cursor has beside the seq. */
+  incarnation: string;
   seq: number;
   nextIndex: number;
   uuids: Set<string>;
@@ -59,8 +59,8 @@ export class ConvoSessionStore implements SessionStore {
       } catch (error) {
         // Another process wrote to it: what is new decides what of this is stored already.
         if (error instanceof StaleHeadError || error instanceof ConflictError) await this.#read(name);
-        // It was deleted since.
-        else if (!(error instanceof NotFoundError) || !this.#known.delete(name)) throw error;
+        // It was deleted since, and perhaps made again.
+        else if (!(error instanceof NotFoundError || error instanceof StaleCursorError) || !this.#known.delete(name)) throw error;
       }
     }
   }
@@ -70,9 +70,10 @@ export class ConvoSessionStore implements SessionStore {
     const lines = entries.filter(({ uuid }) => typeof uuid !== "string" || (!uuids.has(uuid) && uuids.add(uuid)));
     if (lines.length === 0) {
       // They are of the session that is known: it may have been deleted since, and made again.
-      if ((await this.#described(name))?.created_at === known?.made) return;
-      this.#known.delete(name);
-      throw new StaleHeadError({ message: "the session was made again", code: "stale_head" });
+      if (known && (await this.#incarnation(name)) !== known.incarnation) {
+        throw new StaleCursorError({ message: "the session was made again", code: "stale_cursor" });
+      }
+      return;
     }
     const counted = new Set(known?.counted);
     let metadata: Record<string, unknown> = known?.metadata ?? {};
@@ -86,14 +87,14 @@ export class ConvoSessionStore implements SessionStore {
     const isChanged = !known || JSON.stringify(metadata) !== JSON.stringify(known.metadata);
     const isFirst = !known || (key.subpath === undefined && known.metadata.claude_agent === undefined);
     const receipt = await this.client.append(name, lines.map((line) => toMessage(line, counted)), {
-      expect: known?.seq ?? "new",
+      expect: known ? `${known.seq}-${known.incarnation}` : "new",
       title: title ? readable(title) : undefined,
       tags: isFirst ? { add: await this.#tags(key) } : undefined,
       metadata: isChanged ? metadata : undefined,
     });
     const nextIndex = receipt.message_indexes.at(-1)! + 1;
-    const made = known?.made ?? (await this.client.describe(name)).created_at;
-    this.#known.set(name, { made, seq: receipt.last_seq, nextIndex, uuids, counted, metadata });
+    const incarnation = known?.incarnation ?? (await this.#incarnation(name));
+    this.#known.set(name, { incarnation, seq: receipt.last_seq, nextIndex, uuids, counted, metadata });
   }
 
   async #tags({ projectKey, sessionId, subpath }: SessionKey): Promise<string[]> {
@@ -114,16 +115,26 @@ export class ConvoSessionStore implements SessionStore {
     }
   }
 
+  async #incarnation(name: string): Promise<string> {
+    const { cursor } = await this.client.entriesPage(name, { limit: 1 });
+    return cursor.slice(cursor.indexOf("-") + 1);
+  }
+
   /** What is stored, as far as it is not known. */
   async #read(name: string): Promise<Known | undefined> {
-    const stored = await this.#described(name);
-    if (!stored) {
+    let incarnation: string;
+    let stored: Described;
+    try {
+      incarnation = await this.#incarnation(name);
+      stored = await this.client.describe(name);
+    } catch (error) {
+      if (!(error instanceof NotFoundError)) throw error;
       this.#known.delete(name);
       return undefined;
     }
     const before = this.#known.get(name);
-    const nothing = { made: stored.created_at, seq: 0, nextIndex: 0, uuids: new Set<string>(), counted: new Set<string>(), metadata: {} };
-    const known: Known = before?.made === stored.created_at ? before : nothing;
+    const nothing = { incarnation, seq: 0, nextIndex: 0, uuids: new Set<string>(), counted: new Set<string>(), metadata: {} };
+    const known: Known = before?.incarnation === incarnation ? before : nothing;
     known.seq = stored.last_seq;
     known.metadata = stored.metadata ?? {};
     for await (const message of this.client.messages(name, { from: known.nextIndex, limit: 1000 })) {

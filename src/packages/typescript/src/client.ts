@@ -1,6 +1,6 @@
 // The native API of `convo serve`.
 
-import { BusyError, ConnectionError, ConvoError, RateLimitError, ServerError, UnauthorizedError, refused } from "./errors.js";
+import { BusyError, ConnectionError, ConvoError, NotFoundError, RateLimitError, ServerError, UnauthorizedError, refused } from "./errors.js";
 import { events } from "./events.js";
 import type { components, operations } from "./openapi.js";
 import type { Entry, Message, StoredMessage } from "./transcript.js";
@@ -55,8 +55,8 @@ export type ListOptions = Omit<Parameters<"listNativeConversations">, "tag" | "m
   CallOptions & {
     /** Conversations that have all of these. */
     tags?: string[];
-    /** Conversations whose metadata have these fields: a text, or the JSON of another value. */
-    metadata?: Record<string, string>;
+    /** Conversations whose metadata have these fields. */
+    metadata?: Record<string, unknown>;
   };
 export type PromptOptions = Parameters<"getPrompt"> & CallOptions & { tools?: Tool[] };
 export type IngestOptions = Omit<Parameters<"ingestAnswer">, "expect"> &
@@ -150,7 +150,8 @@ export class Client {
 
   /** A page of the list. `next` is the `after` of the one that follows. */
   listPage({ signal, tags, metadata = {}, ...rest }: ListOptions = {}): Promise<Schemas["ConversationPage"]> {
-    const fields = Object.fromEntries(Object.entries(metadata).map(([name, value]) => [`metadata[${name}]`, value]));
+    const text = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
+    const fields = Object.fromEntries(Object.entries(metadata).map(([name, value]) => [`metadata[${name}]`, text(value)]));
     return this.#json("GET", "conversations", { query: { ...rest, ...fields, tag: tags }, signal, repeatable: true });
   }
 
@@ -199,13 +200,18 @@ export class Client {
     conversation: string, { since = 0, limit, signal }: { since?: number | string; limit?: number } & CallOptions = {},
   ): AsyncGenerator<Entry> {
     for (;;) {
-      const page: Schemas["Entries"] = await this.#json("GET", path(conversation, "entries"), {
-        query: { since, limit }, signal, repeatable: true,
-      });
+      const page = await this.entriesPage(conversation, { since, limit, signal });
       if (page.entries.length === 0) return;
-      yield* page.entries as unknown as Entry[];
+      yield* page.entries;
       since = page.cursor;
     }
+  }
+
+  /** A page of the log. `cursor` is the `since` of what follows; it knows a conversation from one that had its key before. */
+  entriesPage(
+    conversation: string, { since = 0, limit, signal }: { since?: number | string; limit?: number } & CallOptions = {},
+  ): Promise<{ entries: Entry[]; cursor: string }> {
+    return this.#json("GET", path(conversation, "entries"), { query: { since, limit }, signal, repeatable: true });
   }
 
   /**
@@ -216,10 +222,12 @@ export class Client {
     conversation: string, { since = 0, signal, patience = 30 }: { since?: number | string; patience?: number } & CallOptions = {},
   ): AsyncGenerator<Entry> {
     let last: string | undefined;
+    let wasThere = false;
     for (let attempt = 0, lost = Date.now(); ; attempt++) {
       try {
         const headers = { "last-event-id": last, accept: "text/event-stream" };
         const body = await this.#call("GET", path(conversation, "events"), { query: { since }, headers, signal }, async ({ body }) => body);
+        wasThere = true;
         for await (const { name, id, data } of events(body!)) {
           const value = JSON.parse(data);
           if (name !== "close") {
@@ -232,7 +240,8 @@ export class Client {
           }
         }
       } catch (error) {
-        if (signal?.aborted) return;
+        // It was deleted while there was no connection.
+        if (signal?.aborted || (wasThere && error instanceof NotFoundError)) return;
         const mayPass = error instanceof ConnectionError || error instanceof ServerError || isNotBegun(error)
           || (error instanceof ConvoError ? error.retryAfter !== undefined : error instanceof TypeError);
         if (!mayPass || Date.now() - lost > patience * 1000) throw error;

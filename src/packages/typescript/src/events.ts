@@ -10,14 +10,19 @@ export interface ServerSentEvent {
 export async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerSentEvent> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
-  let text = "";
+  // Of an event that is not whole. Texts are put together once: an event may be large.
+  let pieces: string[] = [];
   try {
     for (;;) {
       const { value, done } = await reader.read();
       if (done) return;
-      text += decoder.decode(value, { stream: true });
-      const blocks = text.split("\n\n");
-      text = blocks.pop() ?? "";
+      const piece = decoder.decode(value, { stream: true });
+      if (piece === "") continue;
+      const isSplit = piece.startsWith("\n") && pieces.at(-1)?.endsWith("\n");
+      pieces.push(piece);
+      if (!isSplit && !piece.includes("\n\n")) continue;
+      const blocks = pieces.join("").split("\n\n");
+      pieces = [blocks.pop() ?? ""];
       for (const block of blocks) {
         const event: ServerSentEvent = { data: "" };
         const lines = [];

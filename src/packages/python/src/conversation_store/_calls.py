@@ -55,7 +55,11 @@ class Pages(Generic[T]):
     start: Any
 
 
-def _of(conversation: str, rest: str = "") -> str:
+def _path(conversation: str, rest: str = "") -> str:
+    """The path of a conversation, or of what it has."""
+    # An address takes these for steps in a path.
+    if conversation in ("", ".", ".."):
+        raise ValueError(f"no conversation can be named {conversation!r} in an address")
     return f"/api/v1/conversations/{quote(conversation, safe='')}{rest}"
 
 
@@ -85,7 +89,7 @@ def create(
 
 def describe(conversation: str) -> Call[Conversation]:
     """What is known about a conversation, with its metadata."""
-    return _get(_of(conversation), _as_it_is)
+    return _get(_path(conversation), _as_it_is)
 
 
 def conversations(
@@ -129,7 +133,7 @@ def conversations(
 
 def delete(conversation: str) -> Call[None]:
     """Erases a conversation."""
-    return Call("DELETE", _of(conversation), read=lambda _: None)
+    return Call("DELETE", _path(conversation), read=lambda _: None)
 
 
 def append(
@@ -154,12 +158,12 @@ def append(
     body = _body({"messages": several, **changes} if changes else several)
     body["headers"]["idempotency-key"] = idempotency_key or str(uuid.uuid4())
     query = _given(expect=expect, durability="buffered" if buffered else None, **{"from": wire})
-    return Call("POST", _of(conversation, "/messages"), query, read=_as_it_is, repeatable=True, **body)
+    return Call("POST", _path(conversation, "/messages"), query, read=_as_it_is, repeatable=True, **body)
 
 
 def message(conversation: str, index: int) -> Call[StoredMessage]:
     """One message."""
-    return _get(_of(conversation, f"/messages/{index}"), _as_it_is)
+    return _get(_path(conversation, f"/messages/{index}"), _as_it_is)
 
 
 def messages(conversation: str, *, start: int = 0, page_size: int = 100) -> Pages[StoredMessage]:
@@ -169,19 +173,19 @@ def messages(conversation: str, *, start: int = 0, page_size: int = 100) -> Page
         def read(answer: MessagePage) -> tuple[list[StoredMessage], int | None]:
             return answer["messages"], answer.get("next")
 
-        return _get(_of(conversation, "/messages"), read, **{"from": index}, limit=page_size)
+        return _get(_path(conversation, "/messages"), read, **{"from": index}, limit=page_size)
 
     return Pages(page, start)
 
 
 def newest(conversation: str, count: int = 100) -> Call[list[StoredMessage]]:
     """The newest messages, oldest of them first: up to 100, and fewer if they are very large."""
-    return _get(_of(conversation, "/messages"), lambda answer: list(answer["messages"]), newest=count)
+    return _get(_path(conversation, "/messages"), lambda answer: list(answer["messages"]), newest=count)
 
 
 def entries(conversation: str, *, since: int | str | None = None, limit: int | None = None) -> Call[Entries]:
     """A page of the log, and its cursor: the `since` of the next page. An empty one is the end."""
-    return _get(_of(conversation, "/entries"), _as_it_is, since=since, limit=limit)
+    return _get(_path(conversation, "/entries"), _as_it_is, since=since, limit=limit)
 
 
 def ingest(
@@ -198,14 +202,14 @@ def ingest(
     query = {"from": wire, **_given(provider=provider, model=model, expect=expect)}
     headers = {"content-type": "application/octet-stream", **({"idempotency-key": idempotency_key} if idempotency_key else {})}
     can_repeat = isinstance(stream, bytes) and idempotency_key is not None
-    return Call("POST", _of(conversation, "/ingest"), query, stream, headers, _as_it_is, can_repeat)
+    return Call("POST", _path(conversation, "/ingest"), query, stream, headers, _as_it_is, can_repeat)
 
 
 def prompt(conversation: str, target: str, *, tools: Sequence[Json] = (), **options: str | int) -> Call[Prompt]:
     """The request for a target, and the report of what had to be changed. Options are those of `convo prompt`: `model`, `window_tokens` …"""
     return Call(
         "POST",
-        _of(conversation, "/prompt"),
+        _path(conversation, "/prompt"),
         {"for": target, **options},
         read=_as_it_is,
         repeatable=True,
@@ -215,44 +219,44 @@ def prompt(conversation: str, target: str, *, tools: Sequence[Json] = (), **opti
 
 def next_step(conversation: str) -> Call[NextStep]:
     """What an agent must do now."""
-    return _get(_of(conversation, "/next"), _as_it_is)
+    return _get(_path(conversation, "/next"), _as_it_is)
 
 
 def fork(conversation: str, *, at_seq: int | None = None, key: str | None = None) -> Call[Conversation]:
     """A conversation that shares the entries up to a seq."""
-    return Call("POST", _of(conversation, "/fork"), read=_as_it_is, **_body(_given(at_seq=at_seq, key=key)))
+    return Call("POST", _path(conversation, "/fork"), read=_as_it_is, **_body(_given(at_seq=at_seq, key=key)))
 
 
 def rewind(conversation: str, to: int) -> Call[Receipt]:
     """Hides all messages from an index on."""
-    return Call("POST", _of(conversation, "/rewind"), read=_as_it_is, **_body({"to": to}))
+    return Call("POST", _path(conversation, "/rewind"), read=_as_it_is, **_body({"to": to}))
 
 
 def remove(conversation: str, index: int, *, chunk: int | None = None) -> Call[Receipt]:
     """Hides a message, or one chunk of it."""
-    return Call("DELETE", _of(conversation, f"/messages/{index}"), _given(chunk=chunk), read=_as_it_is)
+    return Call("DELETE", _path(conversation, f"/messages/{index}"), _given(chunk=chunk), read=_as_it_is)
 
 
 def redact(conversation: str, index: int, *, chunk: int | None = None) -> Call[Redaction]:
     """Erases the content of a message, or of one chunk of it."""
-    return Call("POST", _of(conversation, f"/messages/{index}/redact"), _given(chunk=chunk), read=_as_it_is)
+    return Call("POST", _path(conversation, f"/messages/{index}/redact"), _given(chunk=chunk), read=_as_it_is)
 
 
 def set_title(conversation: str, title: str | None) -> Call[Receipt]:
     """Changes the title; None is the first text of the user."""
-    return Call("PUT", _of(conversation, "/title"), read=_as_it_is, **_body({"title": title}))
+    return Call("PUT", _path(conversation, "/title"), read=_as_it_is, **_body({"title": title}))
 
 
 def set_metadata(conversation: str, metadata: Json) -> Call[Receipt]:
     """Replaces the metadata."""
-    return Call("PUT", _of(conversation, "/metadata"), read=_as_it_is, **_body(metadata))
+    return Call("PUT", _path(conversation, "/metadata"), read=_as_it_is, **_body(metadata))
 
 
 def change_tags(conversation: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> Call[list[str]]:
     """Removes tags, then adds some."""
     return Call(
         "POST",
-        _of(conversation, "/tags"),
+        _path(conversation, "/tags"),
         read=lambda answer: list(answer["tags"]),
         **_body({"add": list(add), "remove": list(remove)}),
     )
@@ -260,12 +264,12 @@ def change_tags(conversation: str, *, add: Sequence[str] = (), remove: Sequence[
 
 def summarize(conversation: str, through: int, text: str) -> Call[Receipt]:
     """Says in a text what the messages up to an index said: prompts use it."""
-    return Call("POST", _of(conversation, "/summaries"), read=_as_it_is, **_body({"through": through, "text": text}))
+    return Call("POST", _path(conversation, "/summaries"), read=_as_it_is, **_body({"through": through, "text": text}))
 
 
 def stop(conversation: str) -> Call[Stopped]:
     """Stops the answers that are being written to a conversation."""
-    return Call("POST", _of(conversation, "/stop"), read=_as_it_is, repeatable=True)
+    return Call("POST", _path(conversation, "/stop"), read=_as_it_is, repeatable=True)
 
 
 def unfinished() -> Call[list[Open]]:

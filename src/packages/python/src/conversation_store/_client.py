@@ -21,6 +21,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _TIMEOUT = httpx.Timeout(60, connect=10)
+#: Each follower has a connection for as long as it follows: they must not keep other calls waiting.
+_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=20)
 
 
 class _Method(Generic[P, T]):
@@ -109,6 +111,7 @@ def _options(url: str | None, key: str | None) -> dict[str, Any]:
         "base_url": url or os.environ.get("CONVO_URL") or "http://127.0.0.1:8080",
         "headers": {"authorization": f"Bearer {key}"} if key else {},
         "timeout": _TIMEOUT,
+        "limits": _LIMITS,
     }
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import time
 from typing import Any
-from urllib.parse import quote
 
 import httpx
 
-from ._calls import Call, entries
-from ._errors import Busy, ConversationStoreError, NotPermitted, ServerFailed, Unreachable, refusal, retry_after
+from ._calls import Call, _path, entries
+from ._errors import Busy, ConversationStoreError, NotFound, NotPermitted, ServerFailed, Unreachable, refusal, retry_after
 from ._types import Entries, Entry
 
 #: The server says something each 15 seconds, unless it is set otherwise.
@@ -30,6 +29,7 @@ class Following:
         self._fields: dict[str, str] = {}
         self._failed_since: float | None = None
         self._delay = 0.1
+        self._was_there = False
         self.has_ended = False
 
     @property
@@ -50,13 +50,14 @@ class Following:
         self._fields = {}
         return {
             "method": "GET",
-            "url": f"/api/v1/conversations/{quote(self._conversation, safe='')}/events",
+            "url": _path(self._conversation, "/events"),
             "params": {"since": self.cursor},
             "headers": {"accept": "text/event-stream"},
             "timeout": SILENCE,
         }
 
     def connected(self) -> None:
+        self._was_there = True
         self._failed_since = None
 
     def take(self, line: str) -> Entry | None:
@@ -90,6 +91,10 @@ class Following:
     def refused(self, response: httpx.Response) -> float:
         """The time to wait after an answer that is no stream."""
         error = refusal(response)
+        if self._was_there and isinstance(error, NotFound):
+            # It was deleted while there was no connection.
+            self.has_ended = True
+            return 0
         if not (isinstance(error, Busy) or response.status_code in (502, 503, 504)):
             raise error
         return self.lost(error, retry_after(response))
