@@ -520,7 +520,7 @@ fn every_parameter_is_mapped_kept_or_refused() {
             let of = |request: &Value| {
                 let found = asked(name, model, request, HostedTools::Refuse)?;
                 let prompt = render(target(name), &messages([Message::user("hello")]), &found.options).unwrap();
-                let body = String::from_utf8(merged(&prompt.request, found.fields)?).unwrap();
+                let body = String::from_utf8(merged(&prompt.request, found.fields).unwrap()).unwrap();
                 Ok::<_, Refusal>((body, found.options, found.report))
             };
             let (without, with) = (of(&base).unwrap(), of(&request));
