@@ -136,11 +136,14 @@ fn from_one_wire_to_another_the_tools_go_along() {
     let tool =
         json!({"name": "get_weather", "description": function["description"], "input_schema": function["parameters"]});
     assert_eq!(made["tools"], json!([tool]));
-    let lost = |name: &str| {
-        run.stderr.contains(&format!("  lost     {name}: `{name}` removed: it is a field of openai-chat; "))
-    };
-    assert!(lost("model") && lost("temperature"), "{}", run.stderr);
-    assert_eq!(made.as_object().unwrap().len(), 3);
+    let request = request("openai-chat");
+    assert_eq!((&made["temperature"], made["max_tokens"].is_u64()), (&request["temperature"], true));
+    assert!(run.stderr.contains("cure: name it with `--model`") && made.get("model").is_none(), "{}", run.stderr);
+    let run =
+        place.run(&["repair", &file, "--from", "openai-chat", "--for", "anthropic", "--model", "claude-sonnet-4-5"]);
+    let made: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(made["model"], "claude-sonnet-4-5");
+    assert!(!run.stderr.contains("--model"), "{}", run.stderr);
 
     place.write("request.json", r#"{"messages": [{"role": "user", "content": "a"}], "tools": [
         {"name": "clock", "input_schema": {"type": "object"}}, {"type": "web_search_20250305", "name": "web_search"}]}"#);

@@ -181,6 +181,9 @@ impl<'a> Request<'a> {
             Some(item) => self.book.message(&name, item.message_index)?.map(Answer::of),
             None => None,
         };
+        // Between the begin of an answer and its writer it reads as one that was lost.
+        let is_running = self.exchanges.is_running(self.book.owner, entry.exchange);
+        let answer = answer.map(|answer| if is_running { answer.that_runs() } else { answer });
         let is_lost = self.exchanges.is_lost(entry.exchange);
         let has_ended = answer.is_some() || is_lost || self.book.ended(entry.exchange)?.is_some();
         Ok(Some(Recorded { entry, name, next_message, last_seq, answer, has_ended }))

@@ -43,6 +43,11 @@ impl Answer {
         let is_cut = is_open || is_lost || has_failed || is_queued(reason) || is_undelivered(&stored);
         Self { stored, is_open, is_cut, is_lost }
     }
+
+    /// The same, of a call that is being recorded here: what has no end is still written.
+    pub(super) fn that_runs(self) -> Self {
+        Self { is_open: self.is_open || self.is_lost, is_lost: false, ..self }
+    }
 }
 
 /// Whether the client was gone before the end of the answer.
