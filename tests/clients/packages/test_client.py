@@ -287,6 +287,23 @@ def test_a_follower_that_comes_back_after_a_deletion_has_ended(server, name):
             assert list(follower) == []
 
 
+def test_a_follower_may_be_waited_for_with_a_time_limit(address, name):
+    async def program():
+        async with AsyncClient(address) as client:
+            await client.append(name, said("0"))
+            async with client.follow(name) as follower:
+                seen = [(await anext(follower))["seq"]]
+                for at in range(3):
+                    with pytest.raises(asyncio.TimeoutError):
+                        await asyncio.wait_for(anext(follower), 0.05)
+                    await client.append(name, said("1"))
+                    seen.append((await asyncio.wait_for(anext(follower), 20))["seq"])
+                await client.delete(name)
+                return seen, [entry async for entry in follower]
+
+    assert asyncio.run(program()) == ([1, 2, 3, 4], [])
+
+
 def test_followers_keep_no_call_waiting(address, name):
     async def program():
         async with AsyncClient(address) as client:

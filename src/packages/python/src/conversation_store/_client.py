@@ -268,8 +268,11 @@ class AsyncFollower(AsyncIterator[Entry]):
     """As `Follower`."""
 
     def __init__(self, client: AsyncClient, http: httpx.AsyncClient, following: Following) -> None:
-        self._following = following
-        self._entries = _async_followed(client, http, following)
+        self._client, self._http, self._following = client, http, following
+        self._entries = self._followed()
+
+    def _followed(self) -> AsyncGenerator[Entry, None]:
+        return _async_followed(self._client, self._http, self._following)
 
     async def __aenter__(self) -> AsyncFollower:
         return self
@@ -278,7 +281,12 @@ class AsyncFollower(AsyncIterator[Entry]):
         await self.close()
 
     async def __anext__(self) -> Entry:
-        return await self._entries.__anext__()
+        try:
+            return await self._entries.__anext__()
+        except asyncio.CancelledError:
+            # Nobody waits for this entry any more, as after `asyncio.wait_for`: the next one who asks gets it.
+            self._entries = self._followed()
+            raise
 
     async def close(self) -> None:
         """Ends it."""
@@ -291,7 +299,8 @@ class AsyncFollower(AsyncIterator[Entry]):
 
 
 async def _async_followed(client: AsyncClient, http: httpx.AsyncClient, following: Following) -> AsyncGenerator[Entry, None]:
-    following.begins_at(await client.send(following.beginning()))
+    if not following.has_begun:
+        following.begins_at(await client.send(following.beginning()))
     while not following.has_ended:
         try:
             async with http.stream(**following.request()) as response:

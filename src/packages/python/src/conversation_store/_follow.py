@@ -37,6 +37,10 @@ class Following:
         """Where the next entry begins: the `since` of a later follower."""
         return self._since if self._incarnation is None else f"{self._seq}-{self._incarnation}"
 
+    @property
+    def has_begun(self) -> bool:
+        return self._incarnation is not None
+
     def beginning(self) -> Call[Entries]:
         """A seq does not know its conversation, so that one deleted and made again would be followed as if it were the same."""
         return entries(self._conversation, since=self._since, limit=1)
