@@ -138,6 +138,38 @@ test("a follower has each entry once, over a kill of the server, until it has en
   await own.kill();
 });
 
+test("a follower that had nothing to read has its whole patience when the server goes", async () => {
+  const own = await new Server().start();
+  const writer = at(own);
+  await writer.append("quiet", said("0"));
+  const following = writer.follow("quiet", { patience: 1 });
+  await following.next();
+  const next = following.next();
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  await own.kill();
+  await own.start();
+  await writer.append("quiet", said("1"));
+  assert.equal((await next).value.seq, 2);
+  await own.kill();
+  const lost = following.next();
+  await assert.rejects(lost, ConnectionError);
+});
+
+test("what is before the server may answer", async () => {
+  let answers;
+  const between = new Client({ url: "http://127.0.0.1:9", fetch: async () => answers.shift() });
+  const html = (status) => new Response("<html>", { status });
+  const json = () => Response.json({ last_seq: 1 });
+  for (const status of [502, 503, 504]) {
+    for (const call of [() => between.describe("k"), () => between.append("k", said("x"))]) {
+      answers = [html(status), json()];
+      assert.deepEqual(await call(), { last_seq: 1 });
+    }
+    answers = [html(status), json()];
+    await assert.rejects(between.setTitle("k", "t"), ConvoError);
+  }
+});
+
 test("a follower that comes back after a deletion has ended", async () => {
   const own = await new Server().start();
   const writer = at(own);

@@ -210,6 +210,27 @@ def test_a_write_that_may_be_stored_is_not_repeated(address, name):
         client.fork(name)
 
 
+def test_what_is_before_the_server_may_answer(name):
+    answers = []
+
+    def answered(request):
+        status, text = answers.pop(0)
+        return httpx.Response(status, text=text)
+
+    with Client("http://127.0.0.1:9", transport=httpx.MockTransport(answered)) as client:
+        for status in (502, 503, 504):
+            answers[:] = [(status, "<html>"), (200, '{"last_seq": 1}')]
+            assert client.describe(name) == {"last_seq": 1}
+            answers[:] = [(status, "<html>"), (200, '{"last_seq": 1}')]
+            assert client.append(name, said("x")) == {"last_seq": 1}
+            answers[:] = [(status, "<html>")]
+            with pytest.raises(conversation_store.ServerFailed):
+                client.set_title(name, "x")
+        answers[:] = [(200, "<html>")]
+        with pytest.raises(conversation_store.ServerFailed, match="no JSON"):
+            client.describe(name)
+
+
 def test_an_answer_that_asks_to_wait_is_obeyed(server_with):
     server = server_with("limits.requests_per_second = 4")
     with Client(server.address, server.secrets["ada"]) as client:

@@ -223,16 +223,18 @@ export class Client {
   ): AsyncGenerator<Entry> {
     let last: string | undefined;
     let wasThere = false;
-    for (let attempt = 0, lost = Date.now(); ; attempt++) {
+    let lost: number | undefined;
+    for (let attempt = 0; ; attempt++) {
       try {
         const headers = { "last-event-id": last, accept: "text/event-stream" };
         const body = await this.#call("GET", path(conversation, "events"), { query: { since }, headers, signal }, async ({ body }) => body);
         wasThere = true;
+        lost = undefined;
         for await (const { name, id, data } of events(body!)) {
           const value = JSON.parse(data);
           if (name !== "close") {
             last = id ?? last;
-            [attempt, lost] = [0, Date.now()];
+            attempt = 0;
             yield value;
           } else if (value.reason === "deleted") return;
           else if (value.reason === "unauthorized") {
@@ -244,7 +246,8 @@ export class Client {
         if (signal?.aborted || (wasThere && error instanceof NotFoundError)) return;
         const mayPass = error instanceof ConnectionError || error instanceof ServerError || isNotBegun(error)
           || (error instanceof ConvoError ? error.retryAfter !== undefined : error instanceof TypeError);
-        if (!mayPass || Date.now() - lost > patience * 1000) throw error;
+        lost ??= Date.now();
+        if (!mayPass || Date.now() - lost > patience * 1000) throw error instanceof ConvoError ? error : this.#noAnswer(error);
       }
       await pause(backoff(attempt), signal).catch(() => {});
       if (signal?.aborted) return;
@@ -359,7 +362,9 @@ export class Client {
       } catch (error) {
         const isStream = call.body instanceof ReadableStream;
         if (!(error instanceof ConvoError) || attempt >= this.#retries || isStream) throw error;
-        const isHarmless = isNotBegun(error) || (call.repeatable && (error.status === 0 || error.retryAfter !== undefined));
+        // What is before the server has no code: it may have none at the moment.
+        const mayPass = error.status === 0 || error.retryAfter !== undefined || (!error.code && [502, 503, 504].includes(error.status));
+        const isHarmless = isNotBegun(error) || (call.repeatable && mayPass);
         const wait = error.retryAfter ?? backoff(attempt);
         if (!isHarmless || wait > LONGEST_WAIT) throw error;
         await pause(wait, call.signal);
@@ -388,8 +393,12 @@ export class Client {
       return await read(response);
     } catch (cause) {
       if (signal?.aborted || cause instanceof ConvoError) throw cause;
-      throw new ConnectionError({ message: `no answer of ${this.url}: ${reason(cause)}` }, 0, undefined, undefined, { cause });
+      throw this.#noAnswer(cause);
     }
+  }
+
+  #noAnswer(cause: unknown): ConnectionError {
+    return new ConnectionError({ message: `no answer of ${this.url}: ${reason(cause)}` }, 0, undefined, undefined, { cause });
   }
 }
 

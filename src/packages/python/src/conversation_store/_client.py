@@ -13,6 +13,7 @@ import httpx
 
 from . import _calls
 from ._calls import Call, Pages
+from ._errors import answer
 from ._follow import Following
 from ._retries import Attempts
 from ._types import Entry
@@ -154,7 +155,7 @@ class Client(_Methods):
                 delay = attempts.after_failure(failure)
             else:
                 if response.is_success:
-                    return call.read(response.json())
+                    return call.read(answer(response))
                 delay = attempts.after_answer(response)
             time.sleep(delay)
 
@@ -246,7 +247,7 @@ class AsyncClient(_Methods):
                 delay = attempts.after_failure(failure)
             else:
                 if response.is_success:
-                    return call.read(response.json())
+                    return call.read(answer(response))
                 delay = attempts.after_answer(response)
             await asyncio.sleep(delay)
 

@@ -115,6 +115,14 @@ _BY_STATUS: dict[int, type[ConversationStoreError]] = {
 }
 
 
+def answer(response: httpx.Response) -> Any:
+    """What an answer says that is no refusal."""
+    try:
+        return response.json()
+    except ValueError:
+        raise ServerFailed("the answer is no JSON: is this a server of conversations?", status=response.status_code) from None
+
+
 def refusal(response: httpx.Response) -> ConversationStoreError:
     """The error of an answer that was read."""
     try:
