@@ -332,11 +332,11 @@ export class Client {
     return this.#json("POST", "check", { query: { for: target }, json: request, ...options, repeatable: true });
   }
 
-  /** Turns a refused request into an accepted one. `from`: the wire of the request, if it is another one. */
+  /** Turns a refused request into an accepted one. `from` is the request's wire, if it is another one, `model` what it goes to. */
   repair<Request = unknown>(
-    target: string, request: Request, { from, signal }: { from?: string } & CallOptions = {},
+    target: string, request: Request, { from, model, signal }: { from?: string; model?: string } & CallOptions = {},
   ): Promise<{ request: Request; report: ReportLine[] }> {
-    return this.#json("POST", "repair", { query: { for: target, from }, json: request, signal, repeatable: true });
+    return this.#json("POST", "repair", { query: { for: target, from, model }, json: request, signal, repeatable: true });
   }
 
   /** Tokens of the stored answers. */

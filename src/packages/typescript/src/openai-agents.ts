@@ -1,6 +1,6 @@
-// `Session` of OpenAI Agents: items of the model that follow one another are a message, every other item is one. The first chunk of an item
-// has it as it is in the field `openai_agents_js`. The package for Python has items of another form, in the field `openai_agents`: each reads
-// the chunks of the other one's messages, as it does those of any program.
+// `Session` of OpenAI Agents: items of the model that follow one another are a message, every other item is one. The first chunk
+// of an item has it as it is in the field `openai_agents_js`. The package for Python has items of another form, in the field
+// `openai_agents`: each reads the chunks of the other one's messages, as it does those of any program.
 
 import type { AgentInputItem, Session, SessionHistoryMutation, SessionHistoryTransactionArgs } from "@openai/agents";
 import type { Client } from "./client.js";

@@ -621,7 +621,7 @@ export interface components {
                 message_index?: number;
                 place?: string;
                 /** @description What was done, for programs. */
-                rule: "damaged_record" | "error_chunk_removed" | "empty_message_removed" | "result_moved" | "duplicate_result_removed" | "orphan_result_removed" | "outcome_unknown" | "not_run" | "pending_answered" | "streaming_taken_as_interrupted" | "surrogate_replaced" | "left_out" | "thinking_left_out" | "thinking_tagged" | "altered" | "origin_assumed" | "kept_by_server" | "finished_tool_flattened" | "finished_tool_dropped" | "summarized" | "outside_window" | "window_exceeded" | "arguments_repaired" | "signature_made" | "name_changed" | "call_as_text" | "media_moved" | "role_changed" | "turn_made" | "bridge_added" | "not_continued" | "still_refused";
+                rule: "damaged_record" | "error_chunk_removed" | "empty_message_removed" | "result_moved" | "duplicate_result_removed" | "orphan_result_removed" | "outcome_unknown" | "not_run" | "pending_answered" | "streaming_taken_as_interrupted" | "surrogate_replaced" | "left_out" | "thinking_left_out" | "thinking_tagged" | "altered" | "origin_assumed" | "kept_by_server" | "finished_tool_flattened" | "finished_tool_dropped" | "summarized" | "outside_window" | "window_exceeded" | "arguments_repaired" | "signature_made" | "name_changed" | "call_as_text" | "media_moved" | "role_changed" | "turn_made" | "bridge_added" | "not_continued" | "field_added" | "still_refused";
                 /** @description What it means for the reader. */
                 severity: "lost" | "changed" | "moved" | "added" | "note";
                 /** @description The tool call's id as it is stored, also where it is empty. */
@@ -935,7 +935,7 @@ export interface components {
                 message_index?: number;
                 place?: string;
                 /** @description What was done, for programs. */
-                rule: "damaged_record" | "error_chunk_removed" | "empty_message_removed" | "result_moved" | "duplicate_result_removed" | "orphan_result_removed" | "outcome_unknown" | "not_run" | "pending_answered" | "streaming_taken_as_interrupted" | "surrogate_replaced" | "left_out" | "thinking_left_out" | "thinking_tagged" | "altered" | "origin_assumed" | "kept_by_server" | "finished_tool_flattened" | "finished_tool_dropped" | "summarized" | "outside_window" | "window_exceeded" | "arguments_repaired" | "signature_made" | "name_changed" | "call_as_text" | "media_moved" | "role_changed" | "turn_made" | "bridge_added" | "not_continued" | "still_refused";
+                rule: "damaged_record" | "error_chunk_removed" | "empty_message_removed" | "result_moved" | "duplicate_result_removed" | "orphan_result_removed" | "outcome_unknown" | "not_run" | "pending_answered" | "streaming_taken_as_interrupted" | "surrogate_replaced" | "left_out" | "thinking_left_out" | "thinking_tagged" | "altered" | "origin_assumed" | "kept_by_server" | "finished_tool_flattened" | "finished_tool_dropped" | "summarized" | "outside_window" | "window_exceeded" | "arguments_repaired" | "signature_made" | "name_changed" | "call_as_text" | "media_moved" | "role_changed" | "turn_made" | "bridge_added" | "not_continued" | "field_added" | "still_refused";
                 /** @description What it means for the reader. */
                 severity: "lost" | "changed" | "moved" | "added" | "note";
                 /** @description The tool call's id as it is stored, also where it is empty. */
@@ -1149,6 +1149,8 @@ export interface operations {
                 tag?: string;
                 /** @description Only those with a key that begins so */
                 key_prefix?: string;
+                /** @description Only those that were forked from the conversation of this id */
+                forked_from?: string;
                 /** @description Only those whose metadata have these fields: `metadata[NAME]=VALUE`, a text, or another value's JSON */
                 metadata?: {
                     [key: string]: unknown;
@@ -2268,6 +2270,8 @@ export interface operations {
                 for: string;
                 /** @description The wire of the request; by default that of `for` */
                 from?: string;
+                /** @description The model's name, for a request of another wire */
+                model?: string;
             };
             header?: never;
             path?: never;

@@ -341,11 +341,11 @@ def check(target: str, request: object) -> Call[Checked]:
     return Call("POST", "/api/v1/check", {"for": target}, read=_as_it_is, repeatable=True, **_body(request))
 
 
-def repair(target: str, request: object, *, wire: str | None = None) -> Call[Repaired]:
-    """Turns a request that a target refuses into one that it accepts. `wire` names the request's own form, if it is another one."""
-    return Call(
-        "POST", "/api/v1/repair", {"for": target, **_given(**{"from": wire})}, read=_as_it_is, repeatable=True, **_body(request)
-    )
+def repair(target: str, request: object, *, wire: str | None = None, model: str | None = None) -> Call[Repaired]:
+    """Turns a request that a target refuses into one that it accepts. `wire` names the request's own form, if it is another one,
+    and `model` the model that it then goes to."""
+    query = {"for": target, **_given(**{"from": wire, "model": model})}
+    return Call("POST", "/api/v1/repair", query, read=_as_it_is, repeatable=True, **_body(request))
 
 
 def targets() -> Call[list[str]]:
