@@ -163,6 +163,21 @@ TYPESCRIPT = [
 ]
 
 
+def test_results_of_others_are_read_by_both(both, typescript):
+    content = [{"type": "text", "text": "x"}, {"type": "image", "url": "https://e.x/a.png"}, {"type": "json", "json": {"ä": 1}}]
+    results = [{"type": "tool_result", "tool_call_id": "call_1", "content": content}, {"type": "tool_result", "tool_call_id": "call_2", "content": "y"}]
+    with Client(both[0]) as client:
+        client.append("chat", {"role": "user", "chunks": [*results, {"type": "text", "text": "and on"}]})
+    [ours] = program(both[0], lambda client: Session("chat", client).get_items())
+    text, other = {"type": "input_text", "text": "x"}, {"type": "input_text", "text": '{"ä":1}'}
+    assert [item.get("output", item.get("content")) for item in ours][1:] == ["y", "and on"]
+    assert ours[0]["output"][:2] == [text, {"type": "input_image", "image_url": "https://e.x/a.png", "detail": "auto"}]
+    assert json.loads(ours[0]["output"][2]["text"]) == {"ä": 1}
+    [theirs] = typescript(both[0], ["items", "chat"])
+    assert theirs[0]["output"] == [text, {"type": "input_image", "image": "https://e.x/a.png"}, other]
+    assert [theirs[1]["output"], theirs[2]["content"]] == [{"type": "text", "text": "y"}, "and on"]
+
+
 def test_a_session_of_openai_agents_is_read_by_both_in_their_own_form(both, typescript):
     program(both[0], lambda client: Session("chat", client).add_items(PYTHON))
     typescript(both[1], ["add", "chat", TYPESCRIPT])

@@ -288,7 +288,9 @@ function toItem({ role }: StoredMessage, chunk: Chunk, names: Map<string, string
       case "tool_result": {
         if (role === "assistant") return undefined;
         const callId = chunk.tool_call_id ?? "";
-        const output = typeof chunk.content === "string" ? { type: "text", text: chunk.content } : JSON.stringify(chunk.content);
+        const toText = (part: Fields) => ({ type: "input_text", text: JSON.stringify(part.json ?? part) });
+        const { content } = chunk;
+        const output = typeof content === "string" ? { type: "text", text: content } : content.map((part) => toPart(part as Chunk) ?? toText(part));
         return { type: "function_call_result", ...of(chunk.id), callId, name: chunk.name ?? names.get(callId) ?? "", status, output };
       }
       case "thinking": {

@@ -145,6 +145,10 @@ def _input(chunk: Chunk) -> dict[str, Any] | None:
     return None
 
 
+def _json(part: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "input_text", "text": json.dumps(part.get("json", part), ensure_ascii=False)}
+
+
 def _foreign(role: str, chunk: Chunk) -> dict[str, Any] | None:
     """The item that a chunk of another program is. What a provider's own tools did is none."""
     match chunk:
@@ -155,7 +159,7 @@ def _foreign(role: str, chunk: Chunk) -> dict[str, Any] | None:
             name = chunk.get("name", "")
             return {"type": "function_call", **item_id, "call_id": call, "name": name, "arguments": arguments, "status": "completed"}
         case {"type": "tool_result", "content": content} if role != "assistant":
-            output = content if isinstance(content, str) else json.dumps(content)
+            output = content if isinstance(content, str) else [_input(part) or _json(part) for part in content]
             return {"type": "function_call_output", **_id(chunk), "call_id": chunk.get("tool_call_id", ""), "output": output}
         case {"type": "thinking", "id": str(id)}:
             # Without an id it is of another provider.
