@@ -109,6 +109,23 @@ test("a replacement whose process ends before it has hidden what it replaces", a
   assert.equal((await session.popItem()).content, "both");
 });
 
+test("sessions of several processes take, add and change at one time", async () => {
+  const session = () => new ConvoSession(client, "shared");
+  const item = (text) => ({ type: "message", role: "user", content: text });
+  const texts = async () => (await session().getItems()).map(({ content }) => content);
+  // A session is begun by one of them.
+  const operations = Array.from({ length: 12 }, (_, n) => ({ operationId: `op ${n % 6}`, transaction: { type: "append_items", items: [item(String(n % 6))] } }));
+  await Promise.all(operations.map((operation) => session().applyHistoryTransaction(operation)));
+  assert.deepEqual((await texts()).sort(), ["0", "1", "2", "3", "4", "5"]);
+  const pair = (n) => [item(`ask ${n}`), { type: "message", role: "assistant", status: "completed", content: [1, 2].map((at) => ({ type: "output_text", text: `${at} of ${n}` })) }];
+  await Promise.all(Array.from({ length: 5 }, (_, n) => session().addItems(pair(n))));
+  const before = await session().getItems();
+  const taken = await Promise.all(Array.from({ length: 10 }, () => session().popItem()));
+  const order = (items) => items.map((item) => JSON.stringify(item)).sort();
+  assert.deepEqual(order(taken), order(before.slice(-10)));
+  assert.equal((await texts()).length, 6);
+});
+
 test("a conversation of another program is a session", async () => {
   await client.append("other", [
     { role: "user", chunks: [{ type: "text", text: "double 4" }] },

@@ -163,6 +163,22 @@ TYPESCRIPT = [
 ]
 
 
+def test_what_is_hidden_of_a_message_of_others_stays_hidden(both, typescript):
+    for key in ("ours", "theirs"):
+        with Client(both[0]) as client:
+            client.append(key, {"role": "assistant", "chunks": [{"type": "text", "text": text} for text in "abccd"]})
+            client.remove(key, 0, chunk=0)
+            client.remove(key, 0, chunk=3)
+
+    async def pop(client):
+        return (await Session("ours", client).pop_item())["content"]
+
+    assert program(both[0], pop, pop, pop) == ["d", "c", "b"]
+    texts = [item["content"][0]["text"] for item in typescript(both[0], *[["pop", "theirs"]] * 3)]
+    assert texts == ["d", "c", "b"]
+    assert program(both[0], lambda client: Session("ours", client).pop_item()) == [None] == typescript(both[0], ["pop", "theirs"])
+
+
 def test_results_of_others_are_read_by_both(both, typescript):
     content = [{"type": "text", "text": "x"}, {"type": "image", "url": "https://e.x/a.png"}, {"type": "json", "json": {"ä": 1}}]
     results = [{"type": "tool_result", "tool_call_id": "call_1", "content": content}, {"type": "tool_result", "tool_call_id": "call_2", "content": "y"}]

@@ -4,7 +4,7 @@
 
 import type { AgentInputItem, Session, SessionHistoryMutation, SessionHistoryTransactionArgs } from "@openai/agents";
 import type { Client } from "./client.js";
-import { NotFoundError, StaleHeadError } from "./errors.js";
+import { ConflictError, NotFoundError, StaleHeadError } from "./errors.js";
 import { keep, kept, readable } from "./kept.js";
 import type { Chunk, Message, StoredMessage } from "./transcript.js";
 
@@ -25,6 +25,8 @@ interface Place {
   chunks: number[];
   /** Whether another program's message has no others. */
   isWhole?: boolean;
+  /** Of another program's message, of which some chunks may be hidden: then the others have indexes that only the log has. */
+  of?: StoredMessage;
   item: AgentInputItem;
 }
 
@@ -59,9 +61,17 @@ export class ConvoSession implements Session {
   }
 
   async popItem(): Promise<AgentInputItem | undefined> {
-    const last = (await this.#newest(1)).at(-1) ?? (await this.#read()).at(-1);
-    if (last) await this.#remove([last]);
-    return last?.item;
+    for (;;) {
+      const last = (await this.#newest(1)).at(-1) ?? (await this.#read()).at(-1);
+      if (!last) return undefined;
+      const indexes = last.of && !last.isWhole ? await this.#indexes(last.of) : undefined;
+      // Another one takes chunks of it.
+      if (indexes && indexes.length !== last.of!.chunks.length) continue;
+      const [first, ...others] = last.isWhole ? [undefined] : last.chunks.map((chunk) => (indexes ? indexes[chunk] : chunk));
+      // Who takes the first chunk, which has the item, takes the item.
+      await Promise.all(others.map((chunk) => this.#take(last.index, chunk)));
+      if (await this.#take(last.index, first)) return last.item;
+    }
   }
 
   /** Erases the conversation. */
@@ -107,10 +117,31 @@ export class ConvoSession implements Session {
         const options = { expect: last_seq === 0 ? "new" : last_seq, metadata: { ...metadata, openai_agents_js: kept } };
         await this.client.append(this.sessionId, toMessages(items, suffix), options);
       } catch (error) {
-        if (error instanceof StaleHeadError) continue;
+        if (error instanceof StaleHeadError || error instanceof ConflictError) continue;
         throw error;
       }
       return this.#remove(suffix);
+    }
+  }
+
+  async #indexes({ index, first_seq }: StoredMessage): Promise<number[]> {
+    const found = new Set<number>();
+    for await (const { kind, message_index, chunk_index } of this.client.entries(this.sessionId, { since: first_seq - 1, limit: 1000 })) {
+      if (message_index !== index || chunk_index === undefined) continue;
+      if (kind === "chunk") found.add(chunk_index);
+      if (kind === "remove") found.delete(chunk_index);
+    }
+    return [...found];
+  }
+
+  /** Whether it was there. */
+  async #take(index: number, chunk: number | undefined): Promise<boolean> {
+    try {
+      await this.client.remove(this.sessionId, index, { chunk });
+      return true;
+    } catch (error) {
+      if (error instanceof NotFoundError) return false;
+      throw error;
     }
   }
 
@@ -183,13 +214,14 @@ function places(messages: StoredMessage[]): Place[] {
     // What people and systems said is one item, unless results are beside it.
     if (message.role !== "assistant" && left.length > 0 && left.every(({ chunk, own }) => !own && toPart(chunk))) {
       const item = said(message.role, left.map(({ chunk }) => chunk));
-      found.push({ index, chunks: left.map(({ number }) => number), isWhole: left.length === message.chunks.length, item });
+      found.push({ index, chunks: left.map(({ number }) => number), isWhole: left.length === message.chunks.length, of: message, item });
       continue;
     }
     for (const { chunk, own, number } of left) {
       const item = own ? own.item && kept(own.item) : toItem(message, chunk, names);
-      if (item) found.push({ index, chunks: [number], isWhole: !own && message.chunks.length === 1, item });
-      else if (own) found.at(-1)?.chunks.push(number);
+      const of = indexOf(chunk) === undefined ? message : undefined;
+      if (item) found.push({ index, chunks: [number], isWhole: !own && message.chunks.length === 1, of, item });
+      else if (own && found.at(-1)?.index === index) found.at(-1)!.chunks.push(number);
     }
   }
   return found;

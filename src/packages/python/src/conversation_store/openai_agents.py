@@ -43,7 +43,7 @@ class Session:
         is_bounded = limit is not None and limit > 0
         found: list[Any] = []
         async for message in _newest_first(self.client, self.session_id):
-            found.extend(item for item, _ in reversed(list(_items(message))))
+            found.extend(item for item, *_ in reversed(list(_items(message))))
             if is_bounded and len(found) >= cast("int", limit):
                 break
         found.reverse()
@@ -70,9 +70,31 @@ class Session:
         async for message in _newest_first(self.client, self.session_id):
             items = list(_items(message))
             if items:
-                item, chunk = items[-1]
-                return item, message["index"], chunk if len(message["chunks"]) > 1 else None
+                item, chunk, is_place = items[-1]
+                if len(message["chunks"]) == 1:
+                    chunk = None
+                elif is_place and chunk is not None:
+                    indexes = await self._indexes(message)
+                    if len(indexes) != len(message["chunks"]):
+                        # Another one takes chunks of it.
+                        return await self._last()
+                    chunk = indexes[chunk]
+                return item, message["index"], chunk
         return None
+
+    async def _indexes(self, message: StoredMessage) -> list[int]:
+        """The indexes of a message's chunks, of which some may be hidden: only the log has them."""
+        found: set[int] = set()
+        since: int | str = message["first_seq"] - 1
+        while (page := await self.client.entries(self.session_id, since=since, limit=1000))["entries"]:
+            for entry in page["entries"]:
+                if entry.get("message_index") == message["index"] and "chunk_index" in entry:
+                    if entry["kind"] == "chunk":
+                        found.add(entry["chunk_index"])
+                    elif entry["kind"] == "remove":
+                        found.discard(entry["chunk_index"])
+            since = page["cursor"]
+        return sorted(found)
 
     async def clear_session(self) -> None:
         try:
@@ -104,25 +126,26 @@ async def _between(client: AsyncClient, conversation: str, start: int, end: int)
         yield message
 
 
-def _items(message: StoredMessage) -> Iterator[tuple[Any, int | None]]:
-    """The items of a message, each with the index of its chunk, if it has one of its own."""
+def _items(message: StoredMessage) -> Iterator[tuple[Any, int | None, bool]]:
+    """The items of a message, each with its chunk, if it has one of its own: its index, or, of others, its place among those that are
+    not hidden."""
     whole = cast("dict[str, Any]", message).get(ITEM)
     if whole is not None and "item" in whole:
-        yield kept(whole["item"]), None
+        yield kept(whole["item"]), None, False
         return
     if message["state"] == "streaming":
         return
     parts = [_input(chunk) for chunk in message["chunks"]]
     if parts and message["role"] != "assistant" and all(parts):
         # What people and systems said is one item, unless results are beside it.
-        yield _said(message["role"], parts), None
+        yield _said(message["role"], parts), None, False
         return
     for at, chunk in enumerate(message["chunks"]):
         if own := chunk.get(ITEM):
             if "item" in own:
-                yield kept(own["item"]), own["index"]
+                yield kept(own["item"]), own["index"], False
         elif item := _foreign(message["role"], chunk):
-            yield item, chunk.get(_OTHERS, {}).get("index", at)
+            yield item, chunk.get(_OTHERS, {}).get("index", at), _OTHERS not in chunk
 
 
 def _said(role: str, parts: list[Any]) -> dict[str, Any]:
