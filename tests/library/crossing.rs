@@ -323,8 +323,11 @@ fn the_table_of_what_crosses_is_right() {
     assert!(known == found, "{change:?}: UPDATE=1 writes the table of {DOCUMENT} again");
 }
 
+/// Paths of parameters, and their values.
+type Settings = Vec<(&'static str, Value)>;
+
 /// A request of each wire with a tool, and parameters of it: paths, and values that other wires may take.
-fn parameters() -> Vec<(&'static str, Value, Vec<(&'static str, Value)>)> {
+fn parameters() -> Vec<(&'static str, Value, Settings)> {
     let schema = json!({ "type": "object", "properties": {}, "additionalProperties": false });
     let of_chat = json!([{ "type": "function", "function": { "name": "f", "parameters": schema } }]);
     let of_responses = json!([{ "type": "function", "name": "f", "parameters": schema, "strict": false }]);

@@ -867,7 +867,10 @@ fn what_is_beside_a_conversation_does_not_hide_it() {
     assert!(list.contains("The build") && list.contains("Of another session"), "{list}");
     assert!(!list.contains("agent 5") && !list.contains("a title") && list.contains("href=\"/pages?all=1\""), "{list}");
     let all = visitor.page("/pages?all=1");
-    assert!(all.contains("agent 59") && all.contains("a title") && all.contains("<a href=\"/pages\">Hide sub-agents"), "{all}");
+    assert!(
+        all.contains("agent 59") && all.contains("a title") && all.contains("<a href=\"/pages\">Hide sub-agents"),
+        "{all}"
+    );
     assert!(visitor.page("/pages?tag=kind%3Aside").contains("a title"));
     let page = visitor.page(&format!("/pages/conversations/{main}"));
     assert!(page.contains("href=\"/pages?tag=session%3As1\"") && page.contains("agent, a1"), "{page}");

@@ -67,7 +67,6 @@ pub(crate) fn thinks(model: &str) -> Thinks {
 
 /// How many tokens an answer may have where the request does not say it. The wire wants a number, and refuses one that is larger
 /// than what the model can write (platform.claude.com, models overview).
-#[cfg(feature = "server")]
 pub(crate) fn answer_tokens(model: &str) -> u64 {
     let is_opus = words(model).contains(&"opus");
     match is_from(model, |_| (4, 5)) {
@@ -86,7 +85,6 @@ pub(crate) fn takes_strict(model: &str) -> Option<bool> {
 }
 
 /// Is it one of the models whose version came first, before this one?
-#[cfg(feature = "server")]
 fn is_before(model: &str, version: Version) -> bool {
     let mut rest = words(model).into_iter().skip_while(|word| *word != "claude").skip(1);
     match rest.next() {

@@ -124,7 +124,7 @@ pub(super) struct Settings<'a> {
     target: Target,
     /// What nobody has read: paths, and values.
     left: Vec<(String, &'a RawValue)>,
-    found: Vec<(Vec<String>, Node)>,
+    object: Object,
     lines: Vec<ReportLine>,
 }
 
@@ -151,8 +151,8 @@ impl<'a> Settings<'a> {
                 None => left.push((name.into_owned(), raw)),
             }
         }
-        let (found, lines) = (Vec::new(), Vec::new());
-        let mut settings = Self { from: at, to, source: from.to_string(), target, left, found, lines };
+        let (object, lines) = (Object::default(), Vec::new());
+        let mut settings = Self { from: at, to, source: from.to_string(), target, left, object, lines };
         settings.model(from, model);
         TABLE.iter().for_each(|setting| settings.take(setting));
         settings.tool_choice(rendered);
@@ -167,7 +167,7 @@ impl<'a> Settings<'a> {
     }
 
     fn set(&mut self, path: &str, value: impl Into<Node>) {
-        self.found.push((path.split('.').map(str::to_owned).collect(), value.into()));
+        self.object.set(&path.split('.').collect::<Vec<_>>(), value);
     }
 
     fn left_out(&mut self, path: &str, problem: impl Into<String>) {
@@ -339,7 +339,7 @@ impl<'a> Settings<'a> {
     /// What the target requires, and no other wire does.
     fn fill(&mut self, model: Option<&str>) {
         const MOST: &str = "max_tokens";
-        if self.to == ANTHROPIC && !self.found.iter().any(|(path, _)| *path == [MOST]) {
+        if self.to == ANTHROPIC && !self.object.has(&[MOST]) {
             let tokens = models::answer_tokens(model.unwrap_or_default());
             self.set(MOST, tokens);
             let value = tokens.to_string();
@@ -351,11 +351,7 @@ impl<'a> Settings<'a> {
         for (path, _) in std::mem::take(&mut self.left) {
             self.foreign(&path);
         }
-        let mut object = Object::default();
-        for (path, node) in self.found {
-            object.set(&path.iter().map(String::as_str).collect::<Vec<_>>(), node);
-        }
-        (object, self.lines)
+        (self.object, self.lines)
     }
 }
 

@@ -194,15 +194,11 @@ test("events come whole, however the network cuts them", async () => {
   assert.deepEqual(texts, ["😀\n\nß", "two\n"]);
 });
 
-test("a large event takes no longer than a large message", async () => {
-  await client.append("large", said("x".repeat(24_000_000)));
-  const times = [];
-  for (const read of [() => client.newest("large", 1), () => client.follow("large").next()]) {
-    const began = performance.now();
-    await read();
-    times.push(performance.now() - began);
-  }
-  assert.ok(times[1] < 4 * times[0] + 500, `${times}`);
+test("a large event comes whole", async () => {
+  const text = "x".repeat(24_000_000);
+  await client.append("large", said(text));
+  const { value } = await client.follow("large").next();
+  assert.ok(value.chunk.text === text);
 });
 
 test("errors are classes by code", async () => {
