@@ -37,7 +37,7 @@ pub struct ListQuery {
     pub tags: Vec<String>,
     /// Only conversations with a key that begins so. The owner's list is scanned for it.
     pub key_prefix: Option<String>,
-    /// Only conversations that were forked from this one, and share an entry with it. Cost: one read for each of its forks.
+    /// Only conversations that share entries of this one: its forks. Cost: one read for each of them.
     pub forked_from: Option<ConversationId>,
     /// Only conversations whose metadata have these fields: a text, or the JSON of another value. Cost: reading the metadata of
     /// up to 1,000 conversations for a page.

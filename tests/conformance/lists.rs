@@ -105,11 +105,12 @@ fn the_forks_of_a_conversation_are_listed(place: &Place) {
     for name in ["chat", "other"] {
         store.append(name, &[user("hello"), user("are you there?")]).unwrap();
     }
-    for (parent, at_seq, child) in
-        [("chat", None, "all"), ("chat", Some(1), "first"), ("other", None, "of other"), ("all", None, "grandchild")]
-    {
+    for (parent, at_seq, child) in [("chat", None, "all"), ("chat", Some(1), "first"), ("other", None, "of other")] {
         store.fork_to(parent, at_seq, child).unwrap();
     }
+    // What shares nothing that its parent has alone is a fork of the parent's parent.
+    store.append("all", &[user("yes")]).unwrap();
+    store.fork_to("all", None, "grandchild").unwrap();
     let forks = |parent: &str, limit: usize| {
         let parent = store.describe(parent).unwrap().id;
         let mut query = ListQuery::new().with_forked_from(parent).with_limit(limit);

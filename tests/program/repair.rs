@@ -149,8 +149,9 @@ fn from_one_wire_to_another_the_tools_go_along() {
         {"name": "clock", "input_schema": {"type": "object"}}, {"type": "web_search_20250305", "name": "web_search"}]}"#);
     let run = place.run(&["repair", "request.json", "--from", "anthropic", "--for", "openai-responses"]);
     assert!(run.stdout.contains(r#""name":"clock""#) && !run.stdout.contains("web_search"), "{}", run.stdout);
-    let lost = "report: 1 lost\n  lost     tools[1]: `tools[1]` removed: it cannot be declared on another wire: it has no JSON \
-                Schema (left_out)\n             cure: `--tools` declares other tools\n";
+    let lost = "report: 1 lost, 1 note\n  lost     tools[1]: `tools[1]` removed: it cannot be declared on another wire: it has no \
+                JSON Schema (left_out)\n             cure: `--tools` declares other tools\n  note     model: a model is missing: \
+                openai-responses requires the name of a model that it has (still_refused)\n             cure: name it with `--model`\n";
     assert_eq!((run.exit, run.stderr.as_str()), (0, lost));
     place.write("tools.json", r#"[{"name": "other", "parameters": {"type": "object"}}]"#);
     let args = ["repair", "request.json", "--from", "anthropic", "--for", "gemini", "--tools", "tools.json"];

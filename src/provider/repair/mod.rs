@@ -2,8 +2,8 @@
 //!
 //! `request` reads it, renders it again and says what became of it. On one wire the repair is the smallest edit: `align`
 //! finds what reads the same in both, `edits` holds the differences, `smallest` makes those that a rule asks for, and `outline`
-//! puts the text together. Between wires `tools` and `settings` are what goes along. `report` gives each difference its line and its
-//! place. `guess` notices a request of another wire than was said.
+//! puts the text together. Between wires `tools` and `settings` are what goes along. `report` gives each difference its line and
+//! its place. `guess` notices a request of another wire than was said.
 
 mod align;
 mod edits;

@@ -1,8 +1,9 @@
 //! What a request says beside its messages and tools, on another wire: the length of the answer, how its words are chosen, which
 //! tools are called, the form of the answer.
 //!
-//! `TABLE` has the parameters that have the same values on each wire that has them. The choice of tools and the form of the answer are
-//! of another shape on each wire: they have functions of their own. What has no place on the other wire is left out, and has a line.
+//! `TABLE` has the parameters that have the same values on each wire that has them. The choice of tools and the form of the answer
+//! are of another shape on each wire: they have functions of their own. What has no place on the other wire is left out, and has a
+//! line.
 //!
 //! Sources: the references of the five APIs, "Create chat completion", "Create a model response", "Create a Message",
 //! `GenerationConfig`, `Converse`; the types of the vendors' Python SDKs (openai 3.52.0, anthropic 2.14.0, google-genai 3.4.0,
@@ -129,8 +130,8 @@ pub(super) struct Settings<'a> {
 }
 
 impl<'a> Settings<'a> {
-    /// Reads the fields of a request beside its messages. `tools`: the field that its tools were taken from; `rendered`: the request
-    /// as the target takes it, with its tools; `model`: one of the target's.
+    /// Reads the fields of a request beside its messages. `tools`: the field that its tools were taken from; `rendered`: the
+    /// request as the target takes it, with its tools; `model`: one of the target's.
     pub(super) fn cross(
         from: Target,
         target: Target,
