@@ -657,6 +657,57 @@ fn searches_find_only_the_owners() {
 }
 
 #[test]
+fn the_list_is_filtered_and_says_how_each_conversation_ended() {
+    let server = Running::open();
+    let visitor = Visitor::new(&server.client);
+    for (key, color, reason) in [("app/1", "red", "stop"), ("app/2", "blue", "error"), ("other", "red", "interrupted")]
+    {
+        let answer = json!({ "role": "assistant", "chunks": [text("fine")], "model": format!("m-{key}"), "finish_reason": reason,
+            "usage": { "input_tokens": 1834, "output_tokens": 21 } });
+        append(&server.client, &key.replace('/', "%2F"), &json!([user(&format!("about {key}")), answer]));
+        let about = json!({ "messages": [], "metadata": { "color": color } });
+        server.client.post(&format!("/api/v1/conversations/{}/messages", key.replace('/', "%2F")), &about).ok();
+    }
+    let all = visitor.page("/pages");
+    assert!(all.contains("m-app/1") && all.contains("1,834 tokens in, 21 out"), "{all}");
+    assert!(all.contains("state failed") && all.contains("state interrupted"), "{all}");
+    let listed = |query: &str| -> Vec<&str> {
+        let page = visitor.page(&format!("/pages?{query}"));
+        let mut found: Vec<(usize, &str)> = ["app/1", "app/2", "other"]
+            .into_iter()
+            .filter_map(|key| Some((page.find(&format!(">about {key}<"))?, key)))
+            .collect();
+        found.sort_unstable();
+        found.into_iter().map(|(_, key)| key).collect()
+    };
+    assert_eq!(listed("sort=oldest"), ["app/1", "app/2", "other"]);
+    assert_eq!(listed("key=app%2F"), ["app/2", "app/1"]);
+    assert_eq!(listed("field=color%3Dred&key=&tag=&since=&until="), ["other", "app/1"]);
+    assert_eq!((listed("until=2000-01-01"), listed("since=2000-01-01").len()), (vec![], 3));
+    assert!(visitor.page("/pages?field=color").contains("role=\"alert\""));
+    assert_eq!(visitor.get("/pages?sort=title").status, 400);
+    if cfg!(feature = "search") {
+        let none = visitor.page("/pages?q=fine&until=2000-01-01");
+        assert!(none.contains("0 hits") && visitor.page("/pages?q=fine").contains("3 hits"), "{none}");
+        assert!(visitor.page("/pages?q=fine&key=app").contains("role=\"alert\""));
+    }
+}
+
+#[test]
+fn a_conversation_leads_to_its_forks() {
+    let server = Running::open();
+    let id = append(&server.client, "chat", &json!([user("one"), user("two")]));
+    server.client.post("/api/v1/conversations/chat/fork", &json!({ "key": "branch", "at_seq": 1 })).ok();
+    let visitor = Visitor::new(&server.client);
+    let page = visitor.page("/pages/conversations/chat");
+    let fork = server.client.get("/api/v1/conversations/branch").ok();
+    let link = format!("href=\"/pages/conversations/{}\"", fork["conversation"].as_str().unwrap());
+    assert!(page.contains(&link) && page.contains("at seq 1"), "{page}");
+    let back = visitor.page("/pages/conversations/branch");
+    assert!(back.contains("Forked from") && back.contains(&format!("href=\"/pages/conversations/{id}\"")), "{back}");
+}
+
+#[test]
 fn each_report_line_is_shown_once() {
     let server = Running::open();
     let call =
