@@ -34,14 +34,24 @@ fn a_fork_that_waits_for_replicas_keeps_its_entries_at_any_default_level() {
         stores[0].append("parent", &said).unwrap();
         let waiting = |kind: &str| {
             let sql = format!("SELECT count(*) FROM pg_stat_activity WHERE {kind}");
-            server.value(&sql).unwrap().as_deref() == Some("1")
+            server.value(&sql).unwrap().unwrap().parse::<usize>().unwrap()
         };
+        let for_replicas = || waiting("wait_event = 'SyncRep'");
         set(&server, "SET synchronous_standby_names = 'nobody'");
         std::thread::scope(|scope| {
+            // A server takes such a setting when one of its processes comes to it: the first write that waits shows that it has.
+            for number in 0.. {
+                let server = &server;
+                let write = scope.spawn(move || server.run(&format!("CREATE TABLE write_{number} ()")));
+                until("a write ends or waits", || write.is_finished() || for_replicas() > 0);
+                if !write.is_finished() {
+                    break;
+                }
+            }
             let fork = scope.spawn(|| stores[0].fork_to("parent", None, "child"));
-            until("the fork waits for its replica", || waiting("wait_event = 'SyncRep'"));
+            until("the fork waits for its replica", || for_replicas() > 1);
             let delete = scope.spawn(|| stores[1].delete("parent"));
-            until("the deletion waits for the fork", || waiting("wait_event_type = 'Lock'"));
+            until("the deletion waits for the fork", || waiting("wait_event_type = 'Lock'") > 0);
             set(&server, "RESET synchronous_standby_names");
             fork.join().unwrap().unwrap();
             delete.join().unwrap().unwrap();
