@@ -579,3 +579,24 @@ fn parameters_come_back_as_they_were() {
         }
     }
 }
+
+/// What is said is no declaration, whatever it looks like.
+#[test]
+fn a_choice_of_a_tool_that_is_not_declared_stays_behind() {
+    let (from, request, _) = parameters().swap_remove(0);
+    let call =
+        json!({ "id": "c1", "type": "function", "function": { "name": "f", "arguments": "{\"name\":\"ghost\"}" } });
+    let messages = json!([
+        { "role": "user", "content": "hello" },
+        { "role": "assistant", "content": null, "tool_calls": [call] },
+        { "role": "tool", "tool_call_id": "c1", "content": "done" },
+    ]);
+    let request = with(&request, "messages", &messages);
+    for (name, goes_along) in [("f", true), ("ghost", false)] {
+        let choice = json!({ "type": "function", "function": { "name": name } });
+        let given = with(&request, "tool_choice", &choice);
+        let (made, lines) = repaired(from.parse().unwrap(), "anthropic".parse().unwrap(), &given, Some("m-2"));
+        assert_eq!(made.get("tool_choice").is_some(), goes_along, "{made}");
+        assert_eq!(lines.iter().any(|place| place == "tool_choice"), !goes_along, "{lines:?}");
+    }
+}

@@ -257,15 +257,12 @@ impl<'a> Settings<'a> {
         let flag = given.filter(|_| self.from == ANTHROPIC).and_then(Fields::of);
         let flag = flag.is_some_and(|fields| fields.peek("disable_parallel_tool_use").is_some_and(is_true));
         let one_by_one = flag || parallel.is_some_and(|raw| raw.get() == "false");
-        let has_tools =
-            Fields::of(rendered).is_some_and(|fields| fields.peek(self.target.wire().tools.field).is_some());
-        if !has_tools {
-            return;
-        }
+        let tools = Fields::of(rendered).and_then(|fields| fields.peek(self.target.wire().tools.field));
+        let Some(tools) = tools else { return };
         let mut choice = None;
         if let Some(raw) = given {
             match Choice::read(self.from, raw) {
-                Some(Choice::One(name)) if !declares(rendered, &name) => {
+                Some(Choice::One(name)) if !declares(tools, &name) => {
                     self.left_out(path, format!("no tool of the request is named {name:?}"));
                 }
                 Some(read) => choice = Some(read),
@@ -360,9 +357,9 @@ fn is_true(raw: &RawValue) -> bool {
     raw.get() == "true"
 }
 
-/// Whether a rendered request declares a tool of this name.
-fn declares(rendered: &RawValue, name: &str) -> bool {
-    rendered.get().contains(&format!("\"name\":{}", Value::from(name)))
+/// Whether rendered declarations have a tool of this name.
+fn declares(tools: &RawValue, name: &str) -> bool {
+    tools.get().contains(&format!("\"name\":{}", Value::from(name)))
 }
 
 /// What a model may call.
