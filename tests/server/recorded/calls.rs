@@ -129,37 +129,59 @@ fn going_on(wire: Wire, mut body: Value, said: &[Value]) -> Value {
     body
 }
 
+/// The next request: it comes as soon as the client may send it, or once what has passed of the answer is stored; the client may
+/// have rewritten what was said before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Next {
+    AtOnce,
+    OnceStored,
+    Rewritten,
+}
+
 #[test]
-fn who_goes_on_from_an_answer_before_it_is_stored_stays_in_the_conversation() {
+fn who_goes_on_from_an_answer_before_it_has_ended_stays_in_the_conversation() {
     let recorder = Recorder::open();
     let mut times = 0;
     for (path, wire) in PATHS {
         let said = wire.text("It is the third of the drawers on the left, below the lamp with the green shade.", 1);
         let events = wire.events(&said, 1);
-        for count in 0..events.len() {
-            for has_session in [true, false] {
-                times += 1;
-                let name = format!("{wire:?} {count} {has_session}");
-                let headers = [("x-session-id", &*name)];
-                let headers = if has_session { &headers[..] } else { &[] };
-                let body: Value = serde_json::from_str(&hi(wire).to_string().replace("hi", &name)).unwrap();
-                let bytes = body.to_string().into_bytes();
-                let mut open = recorder.begin(recorder.client(), path, headers, &bytes, waiting(&events, count, times));
-                open.until_length(events[..count].concat().len());
-                // Such a client has the rest of the answer, which passes later here.
-                let next = going_on(wire, body, &said);
-                let second =
-                    recorder.ask(path, headers, &next, Reply::of_events(&wire.events(&wire.text("yes", 2), 2)));
-                recorder.go_on();
-                assert!(open.end());
-                let first = recorder.settled(&passed(open, true).exchange);
-                let second = recorder.settled(&second.exchange);
-                assert_eq!(
-                    (&second["how"], &second["conversation"]),
-                    (&json!("continued"), &first["conversation"]),
-                    "{name}"
-                );
+        let cases = (0..events.len()).flat_map(|count| {
+            let of_session = [Next::AtOnce, Next::OnceStored, Next::Rewritten].map(|next| (count, true, next));
+            of_session.into_iter().chain([(count, false, Next::AtOnce)])
+        });
+        for (count, has_session, next) in cases {
+            times += 1;
+            let name = format!("{wire:?} {count} {has_session} {next:?}");
+            let headers = [("x-session-id", &*name)];
+            let headers = if has_session { &headers[..] } else { &[] };
+            let body: Value = serde_json::from_str(&hi(wire).to_string().replace("hi", &name)).unwrap();
+            let bytes = body.to_string().into_bytes();
+            let mut open = recorder.begin(recorder.client(), path, headers, &bytes, waiting(&events, count, times));
+            open.until_length(events[..count].concat().len());
+            if next == Next::OnceStored {
+                let exchange = open.answer.header("x-convo-exchange").unwrap().to_owned();
+                let conversation = recorder.placed(&exchange);
+                let heard = heard(wire, &events[..count]);
+                while !heard.is_empty() && said::by_messages(&recorder.messages(&conversation)[1..]) != heard {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
             }
+            // Such a client has the rest of the answer, which passes later here.
+            let before = match next {
+                Next::AtOnce | Next::OnceStored => body,
+                Next::Rewritten => serde_json::from_str(&body.to_string().replace(&name, "cleared")).unwrap(),
+            };
+            let next = going_on(wire, before, &said);
+            let second = recorder.ask(path, headers, &next, Reply::of_events(&wire.events(&wire.text("yes", 2), 2)));
+            recorder.go_on();
+            assert!(open.end());
+            let first = recorder.settled(&passed(open, true).exchange);
+            let second = recorder.settled(&second.exchange);
+            assert_eq!(
+                (&second["how"], &second["conversation"]),
+                (&json!("continued"), &first["conversation"]),
+                "{name}"
+            );
         }
     }
 }

@@ -526,6 +526,8 @@ fn both_attempts(case: &mut Case) {
     case.recorder.placed(first.answer.header("x-convo-exchange").unwrap());
     let mut second = begin(case, "the second", 2);
     second.until(b"message_start");
+    // Both ask before either has an answer.
+    case.recorder.placed(second.answer.header("x-convo-exchange").unwrap());
     case.recorder.go_on();
     for mut open in [first, second] {
         let is_whole = open.end();

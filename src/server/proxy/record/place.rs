@@ -89,10 +89,12 @@ impl<'a> Request<'a> {
                 Echoed::Nothing => {}
             }
             // Who cleared an early result goes on, and leaves nothing.
-            if number == 0
-                && let Some(plan) = self.rewritten()?
-            {
-                return Ok(Some(plan));
+            if number == 0 {
+                match self.rewritten()? {
+                    Echoed::Plan(plan) => return Ok(Some(*plan)),
+                    Echoed::Wait => return Ok(None),
+                    Echoed::Nothing => {}
+                }
             }
         }
         Ok(Some(self.new_conversation()))
@@ -220,6 +222,9 @@ impl<'a> Request<'a> {
                 let said: Vec<&Chunk> = answer.stored.message.chunks.iter().collect();
                 let echo = echo::compare(&before, &said, &given, self.skips, answer.is_cut, answer.is_lost);
                 if let Some(echo) = echo {
+                    if echo == Echo::Whole && answer.is_open && self.may_wait {
+                        return Ok(None);
+                    }
                     let mut plan = self.after(recorded, asked, answer, echo, Vec::new());
                     let mut run = recorded.entry.kept.clone();
                     run.push(answer.stored.index);
@@ -304,10 +309,14 @@ impl<'a> Request<'a> {
             let before: Vec<&Chunk> = before.iter().collect();
             let said: Vec<&Chunk> = answer.stored.message.chunks.iter().collect();
             let is_lost = answer.is_lost && is_own;
-            if let Some(echo) = echo::compare(&before, &said, &echoed, self.skips, answer.is_cut, is_lost) {
-                return Ok(Echoed::Plan(Box::new(self.after_run(run, recorded, asked, answer, echo))));
+            match echo::compare(&before, &said, &echoed, self.skips, answer.is_cut, is_lost) {
+                // All its words are stored, and its end is not yet.
+                Some(Echo::Whole) if answer.is_open && self.may_wait => may_come = true,
+                Some(echo) => {
+                    return Ok(Echoed::Plan(Box::new(self.after_run(run, recorded, asked, answer, echo))));
+                }
+                None => may_come |= answer.is_open && echo::may_become(&before, &said, &echoed, self.skips),
             }
-            may_come |= answer.is_open && echo::may_become(&before, &said, &echoed, self.skips);
         }
         if may_come && self.may_wait {
             return Ok(Echoed::Wait);
@@ -437,18 +446,20 @@ impl<'a> Request<'a> {
 
     /// The client has rewritten its past: the model's runs are those of the newest conversation of this session, all else need
     /// not be.
-    fn rewritten(&self) -> Result<Option<Plan<'a>>> {
+    fn rewritten(&self) -> Result<Echoed<'a>> {
         if self.scope.session.is_none() || self.turns.runs.is_empty() {
-            return Ok(None);
+            return Ok(Echoed::Nothing);
         }
-        let Some(id) = self.book.newest_in(&self.scope.digest)? else { return Ok(None) };
+        let Some(id) = self.book.newest_in(&self.scope.digest)? else { return Ok(Echoed::Nothing) };
         let name = self.book.own(id);
-        let Some(view) = self.book.store.log().view(&name)? else { return Ok(None) };
+        let Some(view) = self.book.store.log().view(&name)? else { return Ok(Echoed::Nothing) };
         let messages = match self.book.store.load_raw(&name) {
             Ok(messages) => messages,
             // One that is too large to be compared is not compared.
-            Err(Error::NotFound { .. } | Error::Corrupt { .. } | Error::LimitExceeded { .. }) => return Ok(None),
-            Err(Error::Busy(_)) if !self.may_wait => return Ok(None),
+            Err(Error::NotFound { .. } | Error::Corrupt { .. } | Error::LimitExceeded { .. }) => {
+                return Ok(Echoed::Nothing);
+            }
+            Err(Error::Busy(_)) if !self.may_wait => return Ok(Echoed::Nothing),
             Err(error) => return Err(error),
         };
         let mut runs = self.turns.runs.iter();
@@ -460,7 +471,7 @@ impl<'a> Request<'a> {
             let length = from.iter().position(|stored| stored.message.role != Role::Assistant).unwrap_or(from.len());
             let (answers, after) = from.split_at_checked(length).unwrap_or_default();
             let recorded: Vec<&Chunk> = answers.iter().flat_map(|stored| &stored.message.chunks).collect();
-            let Some(run) = runs.next() else { return Ok(None) };
+            let Some(run) = runs.next() else { return Ok(Echoed::Nothing) };
             let was = rest.iter().take(first).map(|stored| &stored.message);
             if said(was) != said(self.turns.messages.get(given_from..run.first).unwrap_or_default()) {
                 rewritten.extend(given_from..run.first);
@@ -473,14 +484,19 @@ impl<'a> Request<'a> {
                 // Words of the client in the place of an answer that it has not got.
                 hide = answers.iter().map(|stored| (stored.index, None)).collect();
                 kept = self.turns.run_messages(run).iter().cloned().map(kept_by_client).collect();
+            } else if self.may_wait && self.may_end_as(answers, after, &recorded, &echoed) {
+                return Ok(Echoed::Wait);
             } else if !is_whole || !same(&recorded, &echoed, self.skips) {
-                return Ok(None);
+                return Ok(Echoed::Nothing);
             }
             last = answers.last().map(|stored| (run, stored.index));
             rest = after;
         }
+        if self.may_wait && runs.len() == 1 && self.exchanges.is_writing(self.book.owner, id) {
+            return Ok(Echoed::Wait);
+        }
         // After the last answer nothing was asked that the request does not ask.
-        let Some((run, answer)) = last.filter(|_| rest.is_empty()) else { return Ok(None) };
+        let Some((run, answer)) = last.filter(|_| rest.is_empty()) else { return Ok(Echoed::Nothing) };
         let mut plan = Plan {
             name,
             last_seq: view.last_seq(),
@@ -497,7 +513,19 @@ impl<'a> Request<'a> {
             rewritten,
         };
         self.follow(&mut plan, run);
-        Ok(Some(plan))
+        Ok(Echoed::Plan(Box::new(plan)))
+    }
+
+    /// Whether the last answer of a conversation is not all stored yet, and may become the one that a run is the echo of.
+    fn may_end_as(
+        &self,
+        answers: &[StoredMessage],
+        after: &[StoredMessage],
+        recorded: &[&Chunk],
+        echoed: &[&Chunk],
+    ) -> bool {
+        let is_open = |stored: &StoredMessage| stored.state == MessageState::Streaming;
+        after.is_empty() && answers.last().is_some_and(is_open) && echo::may_become(&[], recorded, echoed, self.skips)
     }
 
     /// Whether the request begins with the words of a recorded message.
