@@ -133,6 +133,14 @@ impl Running {
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
     }
 
+    /// The time of processors that it has used, in hundredths of a second.
+    pub(crate) fn processor_time(&self) -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        // After the name, which may have spaces: fields 14 and 15 of proc(5), in ticks.
+        let (_, fields) = stat.rsplit_once(')').unwrap();
+        fields.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum()
+    }
+
     /// What it logged, with the lines of all that was answered by now: they are written beside the answers.
     pub(crate) fn log_so_far(&self) -> String {
         let id = format!("mark-{}", self.log().len());

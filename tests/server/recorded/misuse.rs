@@ -126,7 +126,7 @@ fn requests_of_very_many_values_are_neither_parsed_nor_repaired() {
 
 /// Results are compared with the calls that they answer, and not each with all.
 #[test]
-fn many_results_take_no_more_time_than_their_number() {
+fn many_results_take_no_more_work_than_their_number() {
     let recorder = Recorder::open();
     let took = |count: usize, is_of_one_id: bool| {
         let id = |at: usize| if is_of_one_id { "same".to_owned() } else { format!("call {at}") };
@@ -137,16 +137,16 @@ fn many_results_take_no_more_time_than_their_number() {
         list.extend(
             (0..count).rev().map(|at| json!({ "role": "tool", "tool_call_id": id(at), "content": format!("{at}") })),
         );
-        let begun = Instant::now();
+        let before = recorder.running.processor_time();
         let settled = call(&recorder, recorder.client(), &[], &request(&json!(list)), yes(count));
         assert_eq!(settled["state"], "complete");
-        begun.elapsed()
+        recorder.running.processor_time() - before
     };
     for is_of_one_id in [false, true] {
         took(100, is_of_one_id);
         let (few, many) = (took(4_000, is_of_one_id), took(32_000, is_of_one_id));
-        println!("{few:?} {many:?}");
-        assert!(many < few * 24, "eight times as many: {few:?}, {many:?}");
+        println!("{few} {many}");
+        assert!(many < few.max(5) * 24, "eight times as many: {few}, {many} hundredths of a second");
     }
 }
 
