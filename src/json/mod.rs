@@ -11,6 +11,6 @@ pub(crate) mod strings;
 mod text;
 
 pub(crate) use text::{
-    ESCAPE, begins_with_second_half, compact, depth, first_half_at_end, has_words, is_object, mark_lone_surrogates,
-    one_line, replace_lone_surrogates, size, value,
+    ESCAPE, begins_with_second_half, compact, depth, first_half_at_end, has_line_break, has_words, is_object,
+    mark_lone_surrogates, one_line, replace_lone_surrogates, size, value,
 };

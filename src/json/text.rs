@@ -101,7 +101,12 @@ fn is_out_of_range(number: &str) -> bool {
 
 /// JSON text on one line: line breaks are only between tokens, and become spaces.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
-    if text.contains(['\n', '\r']) { Cow::Owned(text.replace(['\n', '\r'], " ")) } else { Cow::Borrowed(text) }
+    if has_line_break(text) { Cow::Owned(text.replace(['\n', '\r'], " ")) } else { Cow::Borrowed(text) }
+}
+
+pub(crate) fn has_line_break(text: &str) -> bool {
+    // Large texts pass here: bytes are looked at together, characters one by one.
+    text.as_bytes().iter().any(|byte| matches!(byte, b'\n' | b'\r'))
 }
 
 /// JSON text without white space between its tokens.

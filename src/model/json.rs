@@ -35,7 +35,7 @@ impl Json {
         if depth > Self::MAX_DEPTH {
             return Err(JsonError(format!("nested {depth} deep; at most {} are accepted", Self::MAX_DEPTH)));
         }
-        if raw.get().contains(['\n', '\r']) {
+        if json::has_line_break(raw.get()) {
             let line = RawValue::from_string(json::compact(raw.get()));
             return line.map(Self).map_err(|error| JsonError(error.to_string()));
         }

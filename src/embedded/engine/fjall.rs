@@ -1,5 +1,7 @@
 //! fjall: a log-structured engine, for stores that are written more than they are read.
 
+mod torn;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
@@ -47,14 +49,21 @@ pub(super) fn open(path: &Path, url: &Url) -> Result<Arc<dyn Engine>> {
     if !directory.established() {
         remove_cut_off_creation(&folder)?;
     }
+    let database = || {
+        let builder = Database::builder(&folder).cache_size(cache).max_cached_files(Some(FILES));
+        // The committer syncs once for everything that it writes.
+        builder.manual_journal_persist(true).open()
+    };
     let open = || {
-        let db = Database::builder(&folder)
-            .cache_size(cache)
-            .max_cached_files(Some(FILES))
-            // The committer syncs once for everything that it writes.
-            .manual_journal_persist(true)
-            .open()
-            .map_err(|error| from_fjall("open", path, error))?;
+        let db = match database() {
+            Err(fjall::Error::JournalRecovery(_))
+                if torn::remove(&folder).map_err(Error::io("read fjall's journal"))? =>
+            {
+                database()
+            }
+            opened => opened,
+        };
+        let db = db.map_err(|error| from_fjall("open", path, error))?;
         let keyspace = db.keyspace("store", || KeyspaceCreateOptions::default().manual_journal_persist(true));
         let keyspace = keyspace.map_err(|error| from_fjall("open", path, error))?;
         Ok((db, keyspace))
@@ -172,6 +181,45 @@ mod tests {
     fn conforms() {
         let (dir, url) = conformance::place(NAME);
         conformance::run_within(open(dir.path(), &url).unwrap());
+    }
+
+    /// What is in a store of which three batches were written, after some bytes of its journal were lost.
+    fn after_loss(lost: impl Fn(usize) -> Range<usize>) -> Result<Vec<usize>> {
+        let (dir, url) = conformance::place(NAME);
+        let value = |at: usize| vec![b'a' + u8::try_from(at).unwrap(); 40_000];
+        let engine = open(dir.path(), &url).unwrap();
+        for at in 0..3 {
+            let ops = vec![(vec![b'k', u8::try_from(at).unwrap()], Some(value(at)))];
+            engine.write(Batch { ops, ..Batch::default() }).unwrap();
+            engine.sync().unwrap();
+        }
+        drop(engine);
+        let journal = dir.path().join(FOLDER).join("0.jnl");
+        let mut bytes = fs::read(&journal).unwrap();
+        let length = bytes.len() - bytes.iter().rev().take_while(|byte| **byte == 0).count();
+        bytes[lost(length)].fill(0);
+        fs::write(&journal, bytes).unwrap();
+        let engine = open(dir.path(), &url)?;
+        let mut found = Vec::new();
+        engine.scan(b"k"..b"l", Order::Ascending, &mut |key, read| {
+            assert_eq!(read, value(usize::from(key[1])));
+            found.push(usize::from(key[1]));
+            ControlFlow::Continue(())
+        })?;
+        Ok(found)
+    }
+
+    #[test]
+    fn a_batch_that_a_power_cut_left_in_parts_is_none() {
+        // In its item's head, its value, its checksum, and what comes last.
+        for back in [40_036, 40_025, 40_019, 39_000, 20_000, 10, 4] {
+            assert_eq!(after_loss(|length| length - back..length).unwrap(), [0, 1], "{back} to the end");
+            let found = after_loss(|length| length - back..length - back + 4).unwrap();
+            assert_eq!(found, [0, 1], "4 from {back}");
+        }
+        // Nothing of what was promised goes with what is damaged before it.
+        let lost = after_loss(|length| length / 2..length / 2 + 4);
+        assert!(matches!(lost, Err(Error::Corrupt { .. })), "{lost:?}");
     }
 
     #[test]
