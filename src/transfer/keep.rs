@@ -2,6 +2,12 @@
 //!
 //! Each node is one append. Its idempotency key names its source, its conversation and itself, so what is stored
 //! already is not stored again. If the store holds something else at its place, a fork takes what the export holds.
+//!
+//! The metadata of a conversation has a digest of what was imported. Where the export still has the same, and each branch has
+//! its end, nothing of the branches is read or written: an import that is repeated costs what reading the export costs.
+
+use std::hash::{DefaultHasher, Hasher};
+use std::io;
 
 use uuid::Uuid;
 
@@ -81,18 +87,22 @@ pub(crate) fn keep(
         notes: Vec::new(),
         forks: 0,
         skipped: Skipped::new(),
+        is_exact: true,
     };
-    let metadata = metadata(format, foreign);
+    let (metadata, without_digest) = metadata(format, foreign);
+    let is_stored = keeper.is_stored(&branches, which, foreign, metadata.as_ref())?;
+    if is_stored {
+        // It is only counted.
+        keeper.store = None;
+    }
     let mut shown = 0;
     let mut left = 0_u64;
     for (number, branch) in branches.iter().enumerate() {
-        let says =
-            branch.nodes.iter().filter_map(|place| foreign.nodes.get(*place)).map(|node| node.messages.len() as u64);
-        let says = says.sum::<u64>();
+        let says = nodes(branch, foreign).map(|node| node.messages.len() as u64).sum::<u64>();
         if number == 0 {
             shown = says;
         }
-        let is_taken = number == 0 || which == Branches::All && says > 0 && keeper.forks < BRANCHES;
+        let is_taken = number == 0 || says > 0 && which.takes(keeper.forks);
         if number > 0 && says > 0 && !is_taken {
             left += says;
         }
@@ -101,6 +111,7 @@ pub(crate) fn keep(
     if branches.is_empty() {
         keeper.branch(&Branch { from: None, nodes: Vec::new() }, true, foreign, &metadata)?;
     }
+    keeper.adopt(foreign, if keeper.is_exact { metadata } else { without_digest })?;
     if left > 0 {
         let kind =
             if which == Branches::Current { "message_of_another_branch" } else { "message_of_too_many_branches" };
@@ -111,19 +122,54 @@ pub(crate) fn keep(
     }
     let name = keeper.kept.first().map(|walked| walked.name.clone());
     let name = name.unwrap_or_else(|| keeper.name(&keeper.key));
-    let (added, notes) = (keeper.added, keeper.notes);
+    let (added, notes) = (if is_stored { 0 } else { keeper.added }, keeper.notes);
     Ok(Kept { name, messages: shown, branches: keeper.forks as u64, added, notes })
 }
 
-/// What is known of a conversation beside its messages, as the store's metadata. Fields that would make it too large
-/// are left out.
-fn metadata(format: &str, foreign: &mut Foreign) -> Option<Json> {
+impl Branches {
+    /// Whether one more branch becomes a fork, beside so many.
+    fn takes(self, forks: usize) -> bool {
+        self == Self::All && forks < BRANCHES
+    }
+}
+
+/// The nodes of a branch.
+fn nodes<'a>(branch: &'a Branch, foreign: &'a Foreign) -> impl Iterator<Item = &'a Node> {
+    branch.nodes.iter().filter_map(|place| foreign.nodes.get(*place))
+}
+
+/// A digest of all that an import stores of a conversation. Where Rust changes it, everything is compared once more.
+fn fingerprint(foreign: &Foreign) -> String {
+    struct Digest(DefaultHasher);
+    impl io::Write for Digest {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.write(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut digest = Digest(DefaultHasher::new());
+    // All of it can be written as JSON, and the digest takes all that is written.
+    let _ = serde_json::to_writer(&mut digest, &(&foreign.shown, &foreign.tags));
+    for node in &foreign.nodes {
+        let _ = serde_json::to_writer(&mut digest, &(&node.id, &node.parent, &node.messages));
+    }
+    format!("{:016x}", digest.0.finish())
+}
+
+/// What is known of a conversation beside its messages, as the store's metadata: with the digest of what is imported, and
+/// without. Fields that would make it too large are left out.
+fn metadata(format: &str, foreign: &mut Foreign) -> (Option<Json>, Option<Json>) {
     #[derive(serde::Serialize)]
     struct Import<'a> {
         source: &'a str,
         id: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         title: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        digest: Option<&'a str>,
         #[serde(skip_serializing_if = "std::collections::BTreeMap::is_empty")]
         raw: std::collections::BTreeMap<&'a str, &'a Json>,
     }
@@ -142,10 +188,14 @@ fn metadata(format: &str, foreign: &mut Foreign) -> Option<Json> {
             left.push(format!("conversation_field_too_large:{name}"));
         }
     }
-    let import = Import { source: format, id: &foreign.id, title: foreign.title.as_deref(), raw };
-    let json = take::json_of(&std::collections::BTreeMap::from([("import", &import)]));
+    let digest = fingerprint(foreign);
+    let mut import = Import { source: format, id: &foreign.id, title: foreign.title.as_deref(), digest: None, raw };
+    let json = |import: &Import<'_>| take::json_of(&std::collections::BTreeMap::from([("import", import)]));
+    let without = json(&import);
+    import.digest = Some(&digest);
+    let with = json(&import);
     left.into_iter().for_each(|kind| foreign.skip(kind));
-    json
+    (with, without)
 }
 
 /// A branch as it is stored.
@@ -171,6 +221,8 @@ struct Keeper<'a> {
     notes: Vec<String>,
     forks: usize,
     skipped: Skipped,
+    /// Whether all that was taken is stored at its place, with nothing left out.
+    is_exact: bool,
 }
 
 impl Keeper<'_> {
@@ -184,7 +236,7 @@ impl Keeper<'_> {
 
     /// Stores one branch. A branch that is not imported still has its place, so that others can fork from it.
     fn branch(&mut self, branch: &Branch, is_taken: bool, foreign: &Foreign, metadata: &Option<Json>) -> Result<()> {
-        let nodes: Vec<&Node> = branch.nodes.iter().filter_map(|place| foreign.nodes.get(*place)).collect();
+        let nodes: Vec<&Node> = nodes(branch, foreign).collect();
         let mut walked = match branch.from.and_then(|(from, after)| Some((self.kept.get(from)?, after))) {
             None => {
                 let name = self.name(&self.key);
@@ -195,8 +247,7 @@ impl Keeper<'_> {
                 let seqs: Vec<u64> = parent.seqs.iter().take(after + 1).copied().collect();
                 let (parent, parent_key) = (parent.name.clone(), parent.key.clone());
                 if is_taken {
-                    let first = nodes.iter().find(|node| !node.messages.is_empty()).map_or("", |node| node.id.as_str());
-                    let key = key(&self.key, first);
+                    let key = self.fork_key(&nodes);
                     let name = self.name(&key);
                     let at = ForkAt { seq: seqs.last().copied(), time: first_time(&nodes) };
                     self.fork(&parent, at, &name)?;
@@ -218,21 +269,76 @@ impl Keeper<'_> {
         Ok(())
     }
 
+    /// The key of a fork: it is named after its first node with a message.
+    fn fork_key(&self, nodes: &[&Node]) -> String {
+        let first = nodes.iter().find(|node| !node.messages.is_empty()).map_or("", |node| node.id.as_str());
+        key(&self.key, first)
+    }
+
+    /// Whether an earlier import stored all that this one would: it left the same metadata, with their digest, and each branch
+    /// has its end. What comes before the end of a branch is there too, because each append expects the one before it.
+    fn is_stored(
+        &self,
+        branches: &[Branch],
+        which: Branches,
+        foreign: &Foreign,
+        metadata: Option<&Json>,
+    ) -> Result<bool> {
+        let Some(store) = self.store else { return Ok(false) };
+        match store.metadata(self.name(&self.key)) {
+            Ok(known) if known.as_ref() == metadata => {}
+            Ok(_) | Err(Error::NotFound { .. }) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+        let mut forks = 0;
+        for (number, branch) in branches.iter().enumerate() {
+            let nodes: Vec<&Node> = nodes(branch, foreign).collect();
+            let Some(last) = nodes.iter().rev().find(|node| !node.messages.is_empty()) else { continue };
+            if number > 0 && !which.takes(forks) {
+                continue;
+            }
+            forks += usize::from(number > 0);
+            let key = if number == 0 { self.key.clone() } else { self.fork_key(&nodes) };
+            if !self.has(store, &self.name(&key), last, foreign)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether a conversation has the messages of a node.
+    fn has(&self, store: &Store, name: &Name, node: &Node, foreign: &Foreign) -> Result<bool> {
+        /// No conversation ends here, so what is not stored yet is not appended.
+        const NOWHERE: u64 = 1 << 62;
+        let Some((messages, key)) = self.appends(node, foreign).next_back() else { return Ok(true) };
+        let options = AppendOptions::new()
+            .with_expected(ExpectedHead::At(NOWHERE))
+            .with_idempotency_key(key)
+            .with_durability(Durability::Buffered);
+        match store.append_with(name, messages, &options) {
+            Ok(_) => Ok(true),
+            Err(
+                Error::StaleHead { .. }
+                | Error::KeyReused { .. }
+                | Error::NotFound { .. }
+                | Error::LimitExceeded { .. },
+            ) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Creates the conversation, or finds it. Returns its seq before any message. `time`: when it began.
     fn begin(&self, name: &Name, foreign: &Foreign, metadata: &Option<Json>, time: Option<Timestamp>) -> Result<u64> {
         const FIRST: u64 = 1;
         let Some(store) = self.store else { return Ok(0) };
         let mut new = NewConversation::new();
-        new.title = foreign.title.as_deref().map(|title| cut(title).to_owned());
+        new.title = title(foreign);
         new.tags = tags(foreign);
         new.metadata.clone_from(metadata);
         new.time = time;
         match store.create(name, &new) {
             Ok(receipt) => Ok(receipt.last_seq),
-            Err(Error::NameTaken { .. }) => {
-                self.rename(store, name, &new)?;
-                Ok(FIRST)
-            }
+            Err(Error::NameTaken { .. }) => Ok(FIRST),
             Err(error) => Err(error),
         }
     }
@@ -241,25 +347,25 @@ impl Keeper<'_> {
         self.store.map_or_else(|| Ok(Cursor::default()), |store| Ok(store.tail(name, 0)?.cursor()))
     }
 
-    /// Adopts a title, tags and metadata that changed in the source. A title that was given here stays.
-    fn rename(&self, store: &Store, name: &Name, new: &NewConversation) -> Result<()> {
-        let old = store.metadata(name)?;
-        let (Some(old), Some(now)) = (old, &new.metadata) else { return Ok(()) };
-        if old == *now {
-            return Ok(());
-        }
+    /// Adopts a title, tags and metadata that changed in the source, once the messages are stored: the digest says that they
+    /// are. A title that was given here stays.
+    fn adopt(&self, foreign: &Foreign, metadata: Option<Json>) -> Result<()> {
+        let (Some(store), Some(now)) = (self.store, metadata) else { return Ok(()) };
+        let name = self.name(&self.key);
+        let Some(old) = store.metadata(&name)?.filter(|old| *old != now) else { return Ok(()) };
         let import = Extra::from_object(old.as_str()).ok().and_then(|fields| fields.get("import").cloned());
         let Some(import) = import.and_then(|import| Extra::from_object(import.as_str()).ok()) else { return Ok(()) };
         let old_title: Option<String> = import.get("title").and_then(|json| serde_json::from_str(json.as_str()).ok());
-        let known = store.describe(name)?;
-        let mut changes = Changes::new().with_metadata(now.clone());
-        let title = known.title;
-        if new.title != title && title.as_deref() == old_title.as_deref().map(cut) {
-            changes.title.clone_from(&new.title);
+        store.sync()?;
+        let known = store.describe(&name)?;
+        let mut changes = Changes::new().with_metadata(now);
+        let new = title(foreign);
+        if new != known.title && known.title.as_deref() == old_title.as_deref().map(cut) {
+            changes.title = new;
         }
-        changes.add_tags.clone_from(&new.tags);
+        changes.add_tags = tags(foreign);
         // Nothing was said: it was active when it was.
-        store.append_changing(name, &[], &changes, &AppendOptions::new().with_time(known.last_activity))?;
+        store.append_changing(&name, &[], &changes, &AppendOptions::new().with_time(known.last_activity))?;
         Ok(())
     }
 
@@ -284,16 +390,28 @@ impl Keeper<'_> {
             return Ok(0);
         };
         let mut last = before;
-        for (part, messages) in node.messages.chunks(Limits::APPEND_MESSAGES).enumerate() {
+        let appends: Vec<_> = self.appends(node, foreign).collect();
+        for (messages, key) in appends {
+            last = self.append(store, walked, last, messages, &key, &node.id)?;
+        }
+        Ok(last)
+    }
+
+    /// The appends of a node, each with its idempotency key.
+    fn appends<'n>(
+        &self,
+        node: &'n Node,
+        foreign: &Foreign,
+    ) -> impl DoubleEndedIterator<Item = (&'n [Message], String)> + use<'n> {
+        let node_key = format!("import:{}:{}:{}", self.format, foreign.id, node.id);
+        node.messages.chunks(Limits::APPEND_MESSAGES).enumerate().map(move |(part, messages)| {
             let part = if part == 0 { String::new() } else { format!("#{part}") };
             // A message that was exported while it was being written has more chunks once it is complete.
             let chunks = messages.iter().map(|message| message.chunks.len()).sum::<usize>();
             let chunks = if chunks == 1 { String::new() } else { format!("+{chunks}") };
-            let key = format!("import:{}:{}:{}{part}{chunks}", self.format, foreign.id, node.id);
-            let key = if key.len() <= Limits::NAME_BYTES { key } else { format!("import:{}", digest(&key)) };
-            last = self.append(store, walked, last, messages, &key, &node.id)?;
-        }
-        Ok(last)
+            let key = format!("{node_key}{part}{chunks}");
+            (messages, if key.len() <= Limits::NAME_BYTES { key } else { format!("import:{}", digest(&key)) })
+        })
     }
 
     fn append(
@@ -323,6 +441,7 @@ impl Keeper<'_> {
                     return Ok(receipt.last_seq);
                 }
                 Err(Error::LimitExceeded { .. }) => {
+                    self.is_exact = false;
                     *self.skipped.entry("message_over_a_limit_of_the_store".to_owned()).or_default() +=
                         messages.len() as u64;
                     return Ok(before);
@@ -339,6 +458,7 @@ impl Keeper<'_> {
                     expected = store.describe(&walked.name)?.last_seq;
                 }
                 Err(error @ (Error::StaleHead { .. } | Error::KeyReused { .. })) if changes < CHANGES => {
+                    self.is_exact = false;
                     // The same text, with more or fewer details than before: it is not stored twice.
                     if matches!(error, Error::KeyReused { .. })
                         && let Some(last) = said(store, &walked.name, before, messages)?
@@ -422,6 +542,10 @@ fn is_about(store: &Store, name: &Name, after: u64, last: u64) -> Result<bool> {
 fn cut(text: &str) -> &str {
     let end = (0..=text.len().min(Limits::NAME_BYTES)).rev().find(|end| text.is_char_boundary(*end));
     text.get(..end.unwrap_or_default()).unwrap_or_default()
+}
+
+fn title(foreign: &Foreign) -> Option<String> {
+    foreign.title.as_deref().map(|title| cut(title).to_owned())
 }
 
 fn tags(foreign: &Foreign) -> Vec<String> {

@@ -1,11 +1,40 @@
 //! Imported once more: what is new is added, what changed is a fork, nothing is there twice.
 
-use conversation_store::model::{Chunk, Message};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use conversation_store::model::{Chunk, Json, Message};
 use conversation_store::transfer::ImportOptions;
-use conversation_store::{ListQuery, Store};
+use conversation_store::{ListQuery, NewConversation, Store};
 use serde_json::{Value, json};
 
 use super::{conversations, imported, into, messages, run, sample};
+
+/// Counts appends, those that find what is stored included.
+#[derive(Default)]
+struct Appends(Arc<AtomicUsize>);
+
+impl tracing::Subscriber for Appends {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.is_span() && metadata.name() == "append"
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, _: &tracing::Event<'_>) {}
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+/// How many appends this makes.
+fn appends(work: impl FnOnce()) -> usize {
+    let count = Arc::new(AtomicUsize::new(0));
+    tracing::subscriber::with_default(Appends(Arc::clone(&count)), work);
+    count.load(Ordering::Relaxed)
+}
 
 fn samples() -> Vec<std::path::PathBuf> {
     let files = std::fs::read_dir(sample("")).unwrap().map(|entry| entry.unwrap().path());
@@ -193,4 +222,54 @@ fn times_are_those_of_the_source() {
     // What is said now is active now.
     store.append("chatgpt:old", &[Message::user("now")]).unwrap();
     assert_eq!(listed(&store)[0].0, "chatgpt:old");
+}
+
+/// However long a conversation is, one look at the end of each branch shows that all of it is stored.
+#[test]
+fn a_second_run_looks_at_the_ends_of_branches_alone() {
+    let words: Vec<String> = ('a'..='z').map(|word| word.to_string()).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let mut export = chatgpt(&words);
+    let said_again = json!({"id": "again", "author": {"role": "assistant"}, "content": {"content_type": "text", "parts": ["again"]}});
+    export[0]["mapping"]["again"] = json!({"id": "again", "message": said_again, "parent": "y", "children": []});
+    let store = Store::open("memory:").unwrap();
+    let run = || into(&store, "a.json", export.to_string());
+    assert!(appends(|| assert_eq!(run().summary.unwrap().added, 27)) >= 27);
+    assert_eq!(appends(|| assert_eq!(run().summary.unwrap().added, 0)), 2);
+    // A store that an earlier program filled is compared once.
+    let metadata = store.metadata("chatgpt:c").unwrap().unwrap();
+    let mut old: Value = serde_json::from_str(metadata.as_str()).unwrap();
+    old["import"].as_object_mut().unwrap().remove("digest").unwrap();
+    store.set_metadata("chatgpt:c", &Json::new(old.to_string()).unwrap()).unwrap();
+    assert!(appends(|| assert_eq!(run().summary.unwrap().added, 0)) >= 27);
+    assert_eq!(store.metadata("chatgpt:c").unwrap().unwrap(), metadata);
+    assert_eq!(appends(|| assert_eq!(run().summary.unwrap().added, 0)), 2);
+}
+
+/// The digest alone proves nothing: what is missing comes back.
+#[test]
+fn what_is_missing_is_imported_again() {
+    let mut export = chatgpt(&["a", "b", "c"]);
+    let said_again =
+        json!({"id": "d", "author": {"role": "assistant"}, "content": {"content_type": "text", "parts": ["d"]}});
+    export[0]["mapping"]["d"] = json!({"id": "d", "message": said_again, "parent": "a", "children": []});
+    let (store, _) = imported("a.json", export.to_string());
+    let fork = "chatgpt:c:d";
+    assert_eq!(said(&store, fork), "a d");
+    store.delete(fork).unwrap();
+    assert_eq!(into(&store, "a.json", export.to_string()).summary.unwrap().added, 1);
+    assert_eq!(said(&store, fork), "a d");
+    // An import that was killed left the beginning.
+    let mut new = NewConversation::new();
+    new.metadata = store.metadata("chatgpt:c").unwrap();
+    let cut = Store::open("memory:").unwrap();
+    cut.create("chatgpt:c", &new).unwrap();
+    assert_eq!(into(&cut, "a.json", export.to_string()).summary.unwrap().added, 4);
+    assert_eq!((said(&cut, "chatgpt:c").as_str(), said(&cut, fork).as_str()), ("a b c", "a d"));
+    // So does a fork for a change.
+    let changed = chatgpt(&["a", "b!", "c"]).to_string();
+    let key = into(&store, "a.json", &changed).conversations[0].key.clone().unwrap();
+    store.delete(&key).unwrap();
+    assert_eq!(into(&store, "a.json", &changed).summary.unwrap().added, 2);
+    assert_eq!(said(&store, &key), "a b! c");
 }
