@@ -16,6 +16,7 @@ use super::text;
 
 const EXAMPLES: &str = "\
 Examples:
+  # pictures become files in chat-42-files, which the text links
   convo export chat-42 --format markdown --out chat-42.md
   convo export --all --format transcript --out all.jsonl
   convo export chat-42 --format html > chat-42.html
@@ -45,7 +46,8 @@ pub(super) struct Args {
     /// Write it as a session that this program goes on with: claude-code, codex
     #[arg(long, value_name = "PROGRAM", value_parser = agent, conflicts_with_all = ["format", "out", "all"])]
     to: Option<Agent>,
-    /// The file to write, which must not exist; stdout by default
+    /// The file to write, which must not exist; stdout by default. Pictures, sounds and documents of a Markdown file become
+    /// files in the folder FILE-files beside it; on stdout pictures stay in the text
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -68,8 +70,12 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     };
     let summary = match &args.out {
         Some(path) => {
+            let folder = (format == "markdown").then(|| folder_beside(path)).transpose()?;
             let mut file = BufWriter::new(create(path)?);
-            let summary = transfer::export(&store, names, format, &mut file, &mut advance)?;
+            let summary = match &folder {
+                Some(folder) => transfer::export_markdown(&store, names, folder, &mut file, &mut advance)?,
+                None => transfer::export(&store, names, format, &mut file, &mut advance)?,
+            };
             file.into_inner()
                 .map_err(|error| Failure::failed(error.to_string()))?
                 .sync_all()
@@ -89,11 +95,10 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     left_out(&summary);
     if args.out.is_some() {
         output.result(&summary, || {
-            format!(
-                "{}, {}",
-                text::count(summary.conversations, "conversation"),
-                text::count(summary.messages, "message")
-            )
+            let beside =
+                if summary.files > 0 { format!(", {}", text::count(summary.files, "file")) } else { String::new() };
+            let conversations = text::count(summary.conversations, "conversation");
+            format!("{conversations}, {}{beside}", text::count(summary.messages, "message"))
         })?;
     }
     Ok(Exit::Done)
@@ -130,9 +135,21 @@ fn create(path: &Path) -> Result<File, Failure> {
     let shown = path.display();
     File::create_new(path).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => Failure::usage(format!("{shown} exists already; an export replaces no file"))
-            .with_hint("give another name with --out, or remove that file first"),
+            .with_cure("give another name with --out, or remove that file first"),
         _ => Failure::usage(format!("cannot create {shown}: {error}")),
     })
+}
+
+/// The folder for the files beside an export: `chat-42-files` for `chat-42.md`.
+fn folder_beside(path: &Path) -> Result<PathBuf, Failure> {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push("-files");
+    let folder = path.with_file_name(name);
+    if folder.exists() {
+        let failure = Failure::usage(format!("{} exists already; an export replaces no file", folder.display()));
+        return Err(failure.with_cure("give another name with --out, or remove that folder first"));
+    }
+    Ok(folder)
 }
 
 /// All conversations of an owner.

@@ -9,6 +9,7 @@
 
 #[cfg(feature = "archives")]
 mod archive;
+mod beside;
 #[cfg(feature = "archives")]
 mod database;
 mod export;
@@ -24,7 +25,7 @@ mod source;
 mod take;
 mod values;
 
-pub use export::{ExportSummary, export};
+pub use export::{ExportSummary, export, export_markdown};
 pub use format::Format;
 pub use hand_over::{Agent, HandedOver, hand_over};
 pub use import::{ImportOptions, ImportSummary, Imported, Input, Progress, import, key};

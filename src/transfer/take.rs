@@ -124,22 +124,29 @@ pub(crate) fn document(
     Body::File(File { name, url, data, mime_type }).into()
 }
 
+/// Extensions of files, and media types; of several extensions of a type, the first is written.
+const TYPES: &[(&str, &str)] = &[
+    ("png", "image/png"),
+    ("jpg", "image/jpeg"),
+    ("jpeg", "image/jpeg"),
+    ("gif", "image/gif"),
+    ("webp", "image/webp"),
+    ("pdf", "application/pdf"),
+    ("txt", "text/plain"),
+    ("md", "text/markdown"),
+    ("csv", "text/csv"),
+    ("json", "application/json"),
+    ("wav", "audio/wav"),
+    ("mp3", "audio/mpeg"),
+];
+
+/// The extension for a media type; `bin` for one that is not known.
+pub(crate) fn extension_of(mime_type: &str) -> &'static str {
+    TYPES.iter().find(|(_, known)| *known == mime_type).map_or("bin", |(extension, _)| extension)
+}
+
 /// The media type for a file's name.
 pub(crate) fn mime_of(name: &str) -> &'static str {
-    const TYPES: &[(&str, &str)] = &[
-        ("png", "image/png"),
-        ("jpg", "image/jpeg"),
-        ("jpeg", "image/jpeg"),
-        ("gif", "image/gif"),
-        ("webp", "image/webp"),
-        ("pdf", "application/pdf"),
-        ("txt", "text/plain"),
-        ("md", "text/markdown"),
-        ("csv", "text/csv"),
-        ("json", "application/json"),
-        ("wav", "audio/wav"),
-        ("mp3", "audio/mpeg"),
-    ];
     let extension = name.rsplit('.').next().unwrap_or_default().to_lowercase();
     TYPES.iter().find(|(known, _)| *known == extension).map_or("application/octet-stream", |(_, mime)| mime)
 }

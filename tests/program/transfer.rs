@@ -168,3 +168,38 @@ fn a_conversation_is_handed_over_to_a_program_that_goes_on_with_it() {
     assert_eq!(place.run(&["export", "c", "--to", "cursor"]).exit, 2);
     assert_eq!(place.run(&["export", "c"]).exit, 2);
 }
+
+#[test]
+fn pictures_of_a_markdown_file_are_beside_it() {
+    let place = Place::new();
+    let picture = r#"{"type":"image","url":"data:image/png;base64,iVBORw0K"}"#;
+    let line = |role: &str, chunks: &str| format!("{{\"role\":\"{role}\",\"chunks\":[{chunks}]}}\n");
+    let result =
+        format!(r#"{{"type":"tool_result","tool_call_id":"c","content":[{{"type":"text","text":"shot"}},{picture}]}}"#);
+    let document = r#"{"type":"file","name":"a.pdf","data":"JVBERi0=","mime_type":"application/pdf"}"#;
+    let elsewhere =
+        r#"{"type":"image","url":"https://example.org/a.png"},{"type":"image","url":"data:image/svg+xml;base64,AAAA"}"#;
+    place.write("c.jsonl", line("user", &format!("{picture},{document},{elsewhere}")) + &line("tool", &result));
+    place.ok(&["append", "c", "c.jsonl"]);
+    let [summary] =
+        place.ok(&["export", "c", "--format", "markdown", "--out", "my chat.md"]).json().try_into().unwrap();
+    assert_eq!(summary["files"], 2);
+    let text = std::fs::read_to_string(place.path("my chat.md")).unwrap();
+    assert_eq!(text.matches("![picture](<my%20chat-files/picture-1.png>)").count(), 2, "{text}");
+    assert!(text.contains("[a.pdf](<my%20chat-files/file-2.pdf>)") && text.contains("shot\n[picture]\n"), "{text}");
+    assert!(
+        text.contains("<https://example.org/a.png>") && text.contains("<data:image/svg+xml;base64,AAAA>"),
+        "{text}"
+    );
+    assert_eq!(std::fs::read(place.path("my chat-files/picture-1.png")).unwrap(), b"\x89PNG\r\n");
+    assert_eq!(std::fs::read(place.path("my chat-files/file-2.pdf")).unwrap(), b"%PDF-");
+    std::fs::remove_file(place.path("my chat.md")).unwrap();
+    let run = place.run(&["export", "c", "--format", "markdown", "--out", "my chat.md"]);
+    assert!(run.exit == 2 && run.stderr.starts_with("error: my chat-files exists already"), "{}", run.stderr);
+    assert!(!place.path("my chat.md").exists());
+    // Without files there is no folder, and on stdout pictures are in the text.
+    place.append("d", &[HELLO]);
+    place.ok(&["export", "d", "--format", "markdown", "--out", "d.md"]);
+    assert!(!place.path("d-files").exists());
+    assert!(place.ok(&["export", "c", "--format", "markdown"]).stdout.contains("![picture](<data:image/png;base64,"));
+}

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use crate::model::{Body, Output, PartBody};
+use crate::model::{Audio, Body, File, Image, Output, PartBody};
 use crate::transfer::foreign::Skipped;
 use crate::transfer::format::{Format, Outgoing, Writer, returned};
 
@@ -52,19 +52,18 @@ fn body(body: &Body, tools: &HashMap<&str, &str>, out: &mut dyn Write) -> io::Re
                 Some(name) => writeln!(out, "**`{}` {did}**\n", name.replace(['`', '\n'], " "))?,
                 None => writeln!(out, "**a tool {did}**\n")?,
             }
-            fenced(&words(output), "", out)
+            fenced(&words(output), "", out)?;
+            let Output::Parts(parts) = output else { return Ok(()) };
+            parts.iter().try_for_each(|part| match &part.body {
+                PartBody::Image(image) => picture(image, out),
+                PartBody::File(file) => document(file, out),
+                PartBody::Audio(audio) => sound(audio, out),
+                _ => Ok(()),
+            })
         }
-        Body::Image(image) => writeln!(out, "![picture](<{}>)\n", address(&image.url)),
-        Body::File(file) => {
-            let name = file.name.as_deref().unwrap_or("file");
-            writeln!(
-                out,
-                "[{}](<{}>)\n",
-                name.replace(['[', ']', '\n'], " "),
-                address(file.url.as_deref().unwrap_or_default())
-            )
-        }
-        Body::Audio(audio) => writeln!(out, "*sound* {}\n", audio.transcript.as_deref().unwrap_or_default()),
+        Body::Image(image) => picture(image, out),
+        Body::File(file) => document(file, out),
+        Body::Audio(audio) => sound(audio, out),
         Body::Error { message, .. } => {
             writeln!(out, "**error**\n")?;
             fenced(message, "", out)
@@ -77,6 +76,23 @@ fn body(body: &Body, tools: &HashMap<&str, &str>, out: &mut dyn Write) -> io::Re
     }
 }
 
+fn picture(image: &Image, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "![picture](<{}>)\n", address(&image.url))
+}
+
+fn document(file: &File, out: &mut dyn Write) -> io::Result<()> {
+    let name = file.name.as_deref().unwrap_or("file").replace(['[', ']', '\n'], " ");
+    writeln!(out, "[{name}](<{}>)\n", address(file.url.as_deref().unwrap_or_default()))
+}
+
+fn sound(audio: &Audio, out: &mut dyn Write) -> io::Result<()> {
+    let said = audio.transcript.as_deref().unwrap_or_default();
+    match audio.url.as_deref().filter(|url| !url.starts_with("data:")) {
+        Some(url) => writeln!(out, "[sound](<{}>) {said}\n", address(url)),
+        None => writeln!(out, "*sound* {said}\n"),
+    }
+}
+
 /// A tool's result, as text.
 pub(crate) fn words(output: &Output) -> String {
     match output {
@@ -85,7 +101,10 @@ pub(crate) fn words(output: &Output) -> String {
             let part = |part: &crate::model::Part| match &part.body {
                 PartBody::Text { text } => text.clone(),
                 PartBody::Json { json } => json.as_str().to_owned(),
-                PartBody::Image(image) => format!("[picture {}]", address(&image.url)),
+                PartBody::Image(image) if !image.url.starts_with("data:") => {
+                    format!("[picture {}]", address(&image.url))
+                }
+                PartBody::Image(_) => "[picture]".to_owned(),
                 other => format!("[{}]", other.kind()),
             };
             parts.iter().map(part).collect::<Vec<_>>().join("\n")
