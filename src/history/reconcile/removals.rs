@@ -4,16 +4,19 @@ use super::super::group::StoredMessage;
 use super::super::report::{Fact, ReportLine};
 use crate::model::{Body, Chunk};
 
-/// A failed generation is visible to people who look at the log, never to a provider.
+/// A failed generation is visible to people who look at the log, never to a provider. A message of nothing else goes with it:
+/// the line of the error tells it.
 pub(super) fn error_chunks(mut messages: Vec<StoredMessage>, report: &mut Vec<ReportLine>) -> Vec<StoredMessage> {
-    for stored in &mut messages {
+    messages.retain_mut(|stored| {
+        let chunks = stored.message.chunks.len();
         for (at, chunk) in stored.message.chunks.iter().enumerate() {
             if matches!(chunk.body, Body::Error { .. }) {
                 report.push(ReportLine::chunk(Fact::ErrorRemoved, stored, at));
             }
         }
         stored.retain(|chunk| !matches!(chunk.body, Body::Error { .. }));
-    }
+        chunks == 0 || !stored.message.chunks.is_empty()
+    });
     messages
 }
 

@@ -18,9 +18,9 @@ pub(super) struct Words<'a> {
     pub(super) cure: Option<&'static str>,
 }
 
-const STATE_ORIGIN: &str = "store the message with its provider and model";
+const STATE_ORIGIN: &str = "give the message its provider and model";
 const THINKING_AS_TEXT: &str = "`--thinking tagged` sends it as text";
-const RECORD_RESULT: &str = "append the tool's result: a real result takes the place of this one";
+const RECORD_RESULT: &str = "add the tool's result: a real one takes the place of this one";
 
 impl<'a> Words<'a> {
     pub(super) fn of(fact: &Fact<'a>) -> Self {
@@ -45,13 +45,12 @@ impl<'a> Words<'a> {
             Fact::ResultUnpaired => because("tool result removed", "no matching tool call"),
             Fact::ResultMade { rule: Rule::NotRun, text } => because(
                 format!("tool result added: {text:?}"),
-                "the call was cut off, and no result is stored; this one was made up for the prompt",
+                "the call was cut off, and has no result; this one was made up",
             ),
-            Fact::ResultMade { text, .. } => because(
-                format!("tool result added: {text:?}"),
-                "no result is stored; this one was made up for the prompt",
-            )
-            .cured(RECORD_RESULT),
+            Fact::ResultMade { text, .. } => {
+                because(format!("tool result added: {text:?}"), "the call has no result; this one was made up")
+                    .cured(RECORD_RESULT)
+            }
             Fact::StillWritten => because("sent as far as it is stored", "the message is still being written"),
 
             Fact::TextEmpty => plain("empty text removed"),
@@ -83,16 +82,16 @@ impl<'a> Words<'a> {
                 because("tool call removed", format!("{role} messages cannot hold tool calls"))
             }
             Fact::CallUnended => {
-                because("tool call removed", "the provider ran the tool itself, and its result is not stored")
+                because("tool call removed", "the provider ran the tool itself, and its result is missing")
             }
             Fact::ItemAnswered { kind } => because(
                 format!("output added for `{kind}`: the outcome is unknown"),
-                "no output is stored; this one was made up for the prompt",
+                "the call has no output; this one was made up",
             )
-            .cured("append the output: a real one takes the place of this one"),
+            .cured("add the output: a real one takes the place of this one"),
             Fact::CallClosed => because(
                 "result added: the tool is unavailable",
-                "the provider ran the tool itself and gave no result; this one was made up for the prompt",
+                "the provider ran the tool itself and gave no result; this one was made up",
             ),
             Fact::CallSignatureRemoved(why) => because("the call's signature is not sent; the call is", unsigned(*why)),
             Fact::TextSignatureRemoved => {
@@ -379,7 +378,7 @@ fn unsent<'a>(why: &Unsent<'a>) -> Cow<'a, str> {
         }
         Unsent::CallerMissing => "the call that made it is not before it",
         Unsent::CallRemoved => "the call that it answers was removed",
-        Unsent::Unanswered(rule) => return Cow::Owned(format!("no answer to it is stored ({rule})")),
+        Unsent::Unanswered(rule) => return Cow::Owned(format!("nothing answers it ({rule})")),
         Unsent::ByCaller => "only the caller may send it, not the model",
         Unsent::WithoutReasoning => "the target takes it only with the reasoning of its message (OR-09)",
         Unsent::NotTyped => "it is not an item of this target",
