@@ -1,8 +1,9 @@
 use std::path::PathBuf;
 
-use conversation_store::model::{Message, Name};
+use conversation_store::model::{ConversationId, Message, Name};
 use conversation_store::provider::{self, Target};
 use conversation_store::{AppendOptions, Cursor, ExpectedHead, Limits, Receipt, Store};
+use serde::Serialize;
 
 use super::failure::{Exit, Failure, Outcome};
 use super::lines::{Input, LIMIT, Lines};
@@ -10,6 +11,7 @@ use super::location::Location;
 use super::output::{self, Output};
 use super::progress::Progress;
 use super::request::{self, Request};
+use super::style::DIM;
 use super::text;
 use super::values::conversation;
 
@@ -17,7 +19,8 @@ const EXAMPLES: &str = "\
 Examples:
   # line by line, as they come: {\"role\": \"user\", \"chunks\": [...]}
   convo append chat-42 messages.jsonl
-  agent | convo append chat-42
+  # a receipt for each message, as soon as it is durable
+  agent | convo append chat-42 --each
   # only if there is no such conversation yet
   convo append chat-43 messages.jsonl --expect 0
   # safe to repeat: what this key appended is not appended again
@@ -25,9 +28,10 @@ Examples:
   # the messages of a provider's request
   convo append chat-42 request.json --from anthropic
 
-A line is one message as JSON: {\"role\": \"user\", \"chunks\": [{\"type\": \"text\", \"text\": \"hello\"}]}. It is \
-durable once its receipt is printed. Blank lines are skipped. A bad line stops the command; the lines before it stay. \
-Without --key, a file that is appended twice is there twice.
+A line is one message as JSON: {\"role\": \"user\", \"chunks\": [{\"type\": \"text\", \"text\": \"hello\"}]}. Blank \
+lines are skipped. One receipt at the end has the first and the last message and seq, and how many messages they are; all of them are \
+durable then. A bad line stops the command; the lines before it stay, and the receipt names them. Without --key, a file that is \
+appended twice is there twice.
 
 A tool call, and its result, which has the call's id:
   {\"role\": \"assistant\", \"chunks\": [{\"type\": \"tool_call\", \"id\": \"call_1\", \"name\": \"search\", \"arguments\": \
@@ -37,7 +41,7 @@ A tool call, and its result, which has the call's id:
 With --from, the file is a provider's request, an array of its messages, or one of its messages per line. Broken \
 requests are accepted too; the report on stderr names what could not be read exactly.";
 
-/// Append messages, one JSON object per line: one durable append and one receipt for each
+/// Append messages, one JSON object per line: a durable append for each, and one receipt for all
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -53,6 +57,9 @@ pub(super) struct Args {
     /// Append all lines or none of them, as one append (at most 128 MiB and 10,000 messages)
     #[arg(long)]
     atomic: bool,
+    /// Print a receipt for each message as soon as it is durable, in place of one for all at the end
+    #[arg(long, conflicts_with = "atomic")]
+    each: bool,
     /// Append only if the conversation ends here: a seq, or a cursor, which fits no later conversation of the same name; 0:
     /// only if there is no such conversation
     #[arg(long, value_name = "CURSOR")]
@@ -68,31 +75,15 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         return append_request(args, from, location, output);
     }
     let input = Input::open(&args.file)?;
-    // On a terminal the receipts show enough progress.
-    let progress = (!output.is_text()).then(|| Progress::bytes(input.length));
+    // On a terminal, receipts for each message show enough progress.
+    let progress = (!output.is_text() || !args.each).then(|| Progress::bytes(input.length));
     let mut append = Append::new(args, location)?;
     // A reader that does not wait for the receipts still wants the messages stored.
     output.outlive_reader();
     let mut lines = Lines::new(input);
-    if args.atomic {
-        let messages = append.read_all(&mut lines)?;
-        if !messages.is_empty() {
-            append.append(&messages, output).map_err(|failure| failure.at(lines.name()))?;
-        }
-    } else {
-        while let Some(message) = append.read(&mut lines)? {
-            let appended = append.append(std::slice::from_ref(&message), output);
-            appended.map_err(|failure| failure.at(&lines.place()))?;
-            if let Some(progress) = &progress {
-                progress.set(lines.position());
-            }
-        }
-    }
+    let appended = append.lines(args.atomic, &mut lines, progress.as_ref(), output);
     drop(progress);
-    if append.appends == 0 {
-        output::note(&format!("{}: no messages, nothing was appended", lines.name()));
-    }
-    Ok(Exit::Done)
+    append.end(lines.name(), appended, output)
 }
 
 /// The messages of a request.
@@ -102,15 +93,12 @@ fn append_request(args: &Args, from: Target, location: &Location, output: &mut O
     let mut append = Append::new(args, location)?;
     output.outlive_reader();
     output.report(None, &parsed.notes);
-    let appends = parsed.messages.chunks(if args.atomic { parsed.messages.len().max(1) } else { 1 });
-    for (number, messages) in appends.enumerate() {
+    let mut appends = parsed.messages.chunks(if args.atomic { parsed.messages.len().max(1) } else { 1 }).enumerate();
+    let appended = appends.try_for_each(|(number, messages)| {
         let place = if args.atomic { name.clone() } else { format!("{name}: message {number}") };
-        append.append(messages, output).map_err(|failure| failure.at(&place))?;
-    }
-    if append.appends == 0 {
-        output::note(&format!("{name}: no messages, nothing was appended"));
-    }
-    Ok(Exit::Done)
+        append.append(messages, output).map_err(|failure| failure.at(&place))
+    });
+    append.end(&name, appended, output)
 }
 
 fn expected(expect: Option<Cursor>) -> ExpectedHead {
@@ -126,14 +114,102 @@ struct Append<'a> {
     name: Name,
     expected: ExpectedHead,
     key: Option<&'a str>,
+    /// Whether each append has its receipt.
+    each: bool,
     /// How many appends are done.
     appends: usize,
+    /// What they came to.
+    sum: Option<Appended>,
+}
+
+/// The receipt of several appends.
+#[derive(Serialize)]
+struct Appended {
+    conversation: ConversationId,
+    first_seq: u64,
+    last_seq: u64,
+    first_message: Option<u64>,
+    last_message: Option<u64>,
+    /// How many messages: others may have appended between them.
+    messages: usize,
+    /// How many of them an earlier append with their key had stored.
+    duplicates: usize,
+    durable: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+}
+
+impl Appended {
+    fn add(&mut self, receipt: &Receipt) {
+        let messages = receipt.message_indexes.len();
+        self.last_seq = receipt.last_seq;
+        self.first_message = self.first_message.or(receipt.message_indexes.first().copied());
+        self.last_message = receipt.message_indexes.last().copied().or(self.last_message);
+        self.messages += messages;
+        self.duplicates += if receipt.duplicate { messages } else { 0 };
+        self.durable &= receipt.durable;
+    }
+
+    /// `3 messages, 4 to 6, seq 5 to 9`
+    fn text(&self) -> String {
+        let messages = match (self.first_message, self.last_message) {
+            (Some(first), Some(last)) if first != last => {
+                format!("{}, {first} to {last}, ", text::count(self.messages, "message"))
+            }
+            (Some(only), _) => format!("message {only}, "),
+            (None, _) => String::new(),
+        };
+        let duplicates = match self.duplicates {
+            0 => String::new(),
+            all if all == self.messages => format!("{DIM}, stored already{DIM:#}"),
+            some => format!("{DIM}, {some} of them stored already{DIM:#}"),
+        };
+        messages + &output::seqs(self.first_seq, self.last_seq) + &duplicates
+    }
 }
 
 impl<'a> Append<'a> {
     fn new(args: &'a Args, location: &Location) -> Result<Self, Failure> {
         let (store, name) = (location.create()?, location.name(&args.conversation));
-        Ok(Self { store, name, expected: expected(args.expect), key: args.key.as_deref(), appends: 0 })
+        let (expected, key) = (expected(args.expect), args.key.as_deref());
+        Ok(Self { store, name, expected, key, each: args.each, appends: 0, sum: None })
+    }
+
+    fn lines(
+        &mut self,
+        atomic: bool,
+        lines: &mut Lines,
+        progress: Option<&Progress>,
+        output: &mut Output,
+    ) -> Result<(), Failure> {
+        if atomic {
+            let messages = self.read_all(lines)?;
+            if messages.is_empty() {
+                return Ok(());
+            }
+            return self.append(&messages, output).map_err(|failure| failure.at(lines.name()));
+        }
+        while let Some(message) = self.read(lines)? {
+            let appended = self.append(std::slice::from_ref(&message), output);
+            appended.map_err(|failure| failure.at(&lines.place()))?;
+            if let Some(progress) = progress {
+                progress.set(lines.position());
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints the receipt of what was appended, also where a failure ended it.
+    fn end(self, input: &str, appended: Result<(), Failure>, output: &mut Output) -> Outcome {
+        if let Some(sum) = &self.sum {
+            output.result(sum, || sum.text())?;
+            output.flush()?;
+        }
+        appended?;
+        if self.appends == 0 {
+            output::note(&format!("{input}: no messages, nothing was appended"));
+        }
+        Ok(Exit::Done)
     }
 
     /// The next message.
@@ -149,7 +225,7 @@ impl<'a> Append<'a> {
                 lines.place(),
                 self.name
             ))
-            .with_hint("`convo replay` appends each line to the conversation that it names")),
+            .with_cure("`convo replay` appends each line to the conversation that it names")),
             _ => Ok(Some(line.message)),
         }
     }
@@ -164,7 +240,7 @@ impl<'a> Append<'a> {
                     "{place}:1: --atomic takes at most {} and {LIMIT} bytes (128 MiB); nothing was appended",
                     text::count(most, "message")
                 ))
-                .with_hint("leave --atomic out, or split the file"));
+                .with_cure("leave --atomic out, or split the file"));
             }
         }
         Ok(messages)
@@ -184,7 +260,22 @@ impl<'a> Append<'a> {
             ExpectedHead::AtCursor(at) => ExpectedHead::AtCursor(at.with_seq(receipt.last_seq)),
             _ => ExpectedHead::At(receipt.last_seq),
         };
-        output::receipt(&self.name, &receipt, output)?;
-        output.flush()
+        if self.each {
+            output::receipt(&self.name, &receipt, output)?;
+            return output.flush();
+        }
+        let new = || Appended {
+            conversation: receipt.conversation,
+            first_seq: receipt.first_seq,
+            last_seq: receipt.last_seq,
+            first_message: None,
+            last_message: None,
+            messages: 0,
+            duplicates: 0,
+            durable: true,
+            key: self.name.key().map(str::to_owned),
+        };
+        self.sum.get_or_insert_with(new).add(&receipt);
+        Ok(())
     }
 }

@@ -92,7 +92,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     }
     if !location.is_named() {
         return Err(Failure::usage("name the store to measure in: bench writes a lot")
-            .with_hint("--store sled:bench.db creates one"));
+            .with_cure("--store sled:bench.db creates one"));
     }
     let store = location.create()?;
     let before = store.size()?.bytes;

@@ -88,7 +88,7 @@ pub(super) struct Tag {
     conversation: String,
     /// The tags to add
     tags: Vec<String>,
-    /// A tag to remove; may be given several times
+    /// A tag to remove; `--remove A --remove B`: both
     #[arg(long, value_name = "TAG")]
     remove: Vec<String>,
     #[command(flatten)]

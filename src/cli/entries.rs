@@ -52,7 +52,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
             "cursor_out_of_range",
             format!("--since {} is not a cursor of conversation {name}: its last seq is {last_seq}", args.since),
         )
-        .with_hint("--since 0 starts from the beginning; is it the same conversation, and the same store?"));
+        .with_cure("--since 0 starts from the beginning; is it the same conversation, and the same store?"));
     }
     let default = if output.is_text() && !args.follow { PAGE } else { usize::MAX };
     let mut tail = store.tail(&name, args.since)?;

@@ -177,7 +177,7 @@ pub(super) struct Prune {
     /// How long nothing has happened: 90d, 2w, 36h, 5min
     #[arg(long, value_name = "TIME", value_parser = micros)]
     idle: i64,
-    /// Only conversations with this tag; given several times, with all of them
+    /// Only conversations with this tag; `--tag A --tag B`: only those with both
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
     /// Keep so many of the newest, however old they are
@@ -303,7 +303,7 @@ fn confirm(yes: bool, question: &str, otherwise: &str) -> Result<(), Failure> {
     }
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Err(Failure::usage(format!("there is no terminal to ask on: {otherwise}"))
-            .with_hint("--yes confirms it on the command line"));
+            .with_cure("--yes confirms it on the command line"));
     }
     let mut stderr = anstream::stderr();
     // A user who cannot see the question answers no.

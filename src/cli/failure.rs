@@ -29,7 +29,7 @@ pub(super) struct Failure {
     /// Empty if there is nobody to report to: the reader of the output has gone.
     pub(super) message: String,
     /// What to do, if the message does not state it.
-    pub(super) hint: Option<String>,
+    pub(super) cure: Option<String>,
 }
 
 /// The result of a command.
@@ -52,7 +52,7 @@ impl Failure {
     }
 
     pub(super) fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self { exit: Exit::Failed, code, message: message.into(), hint: None }
+        Self { exit: Exit::Failed, code, message: message.into(), cure: None }
     }
 
     /// The output could not be written. A reader that has gone, as `head` does, has what it wanted.
@@ -68,8 +68,8 @@ impl Failure {
     }
 
     #[must_use]
-    pub(super) fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+    pub(super) fn with_cure(mut self, cure: impl Into<String>) -> Self {
+        self.cure = Some(cure.into());
         self
     }
 
@@ -88,26 +88,26 @@ impl Serialize for Failure {
             kind: &'static str,
             message: &'a str,
             #[serde(skip_serializing_if = "Option::is_none")]
-            hint: Option<&'a str>,
+            cure: Option<&'a str>,
             exit_code: u8,
         }
-        let Self { exit, code, message, hint } = self;
-        Shown { kind: code, message, hint: hint.as_deref(), exit_code: *exit as u8 }.serialize(serializer)
+        let Self { exit, code, message, cure } = self;
+        Shown { kind: code, message, cure: cure.as_deref(), exit_code: *exit as u8 }.serialize(serializer)
     }
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let failure = Self::new(error.code(), error.to_string());
-        match hint(&error) {
-            Some(hint) => failure.with_hint(hint),
+        match cure(&error) {
+            Some(cure) => failure.with_cure(cure),
             None => failure,
         }
     }
 }
 
 /// What to do, if the error itself does not state it.
-const fn hint(error: &Error) -> Option<&'static str> {
+const fn cure(error: &Error) -> Option<&'static str> {
     match error {
         Error::NotFound { .. } => Some("`convo list` shows the conversations, `convo show CONVERSATION` the messages"),
         Error::StaleHead { .. } => Some("`convo show CONVERSATION` shows what is stored; look, then decide"),

@@ -30,12 +30,12 @@ pub(super) fn named(name: &str, way: Way) -> Result<&'static str, Failure> {
     let list = format!("the formats are {}", names.join(", "));
     if known.is_some() {
         let problem = format!("`{meant}` is no {verb} format: `convo {other}` has it");
-        return Err(Failure::usage(problem).with_hint(list));
+        return Err(Failure::usage(problem).with_cure(list));
     }
     // A part of the name, or a slip of the pen.
     let is_near =
         |known: &&&str| known.split('-').any(|word| word == meant) || strsim::osa_distance(known, meant) <= EDITS;
     let near: Vec<String> = names.iter().filter(is_near).map(|name| format!("`{name}`")).collect();
     let near = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) };
-    Err(Failure::usage(format!("there is no {verb} format `{name}`{near}")).with_hint(list))
+    Err(Failure::usage(format!("there is no {verb} format `{name}`{near}")).with_cure(list))
 }

@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
                 let (name, from, wire) = (&input.name, args.from, wire.name);
                 let message = format!("{name}:{line}: this is not an answer of {from}; it looks like one of {wire}");
                 return Err(Failure::new("invalid_input", format!("{message}; nothing was stored"))
-                    .with_hint(format!("read it with --from {wire}")));
+                    .with_cure(format!("read it with --from {wire}")));
             }
             ingest.take(events, &format!("{}:{line}", input.name))?;
             line += usize::from(part.ends_with(b"\n"));
@@ -86,7 +86,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     }
     let finished = ingest.finish(decoder.finish(), &input.name, bytes);
     let (receipt, reason) =
-        finished.map_err(|failure| failure.with_hint(format!("is it an answer of {}?", args.from)))?;
+        finished.map_err(|failure| failure.with_cure(format!("is it an answer of {}?", args.from)))?;
     output::receipt(&ingest.name, &receipt, output)?;
     output.flush()?;
     ended?;
@@ -96,7 +96,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     if reason == Some(FinishReason::Interrupted) {
         let message =
             format!("{}: the answer was cut off after {bytes} bytes; it is stored as interrupted", input.name);
-        return Err(Failure::finding("answer_cut_off", message).with_hint("`convo next-step` states what to do now"));
+        return Err(Failure::finding("answer_cut_off", message).with_cure("`convo next-step` states what to do now"));
     }
     Ok(Exit::Done)
 }

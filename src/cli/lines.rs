@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use conversation_store::Limits;
-use conversation_store::model::{Body, Line};
+use conversation_store::model::{Body, Line, Output};
 use serde::de::IgnoredAny;
 
 use super::failure::Failure;
@@ -15,10 +15,10 @@ use super::output;
 /// Bytes of one line, and of a whole request: what one append may hold.
 pub(super) const LIMIT: usize = Limits::APPEND_BYTES;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-const LINE_HINT: &str =
+const LINE_CURE: &str =
     r#"a line is a message as JSON: {"role": "user", "chunks": [{"type": "text", "text": "hello"}]}"#;
 
-const PROVIDER_HINT: &str = "this looks like a message of a provider's request: \
+const PROVIDER_CURE: &str = "this looks like a message of a provider's request: \
     `convo append CONVERSATION FILE --from openai-chat` reads those; `convo targets` lists what --from takes";
 
 /// A file, or stdin.
@@ -136,7 +136,7 @@ impl Lines {
             self.number += 1;
             if let Some(line) = self.parse()? {
                 let place = self.place();
-                check(&line, &place)?;
+                check(&line, &self.buffer, &place)?;
                 for chunk in &line.replaced_surrogates {
                     output::note(&format!(
                         "{place}: chunks[{chunk}]: a lone surrogate escape was replaced by U+FFFD; the original text is kept too"
@@ -158,7 +158,7 @@ impl Lines {
         }
         if bytes.len() > LIMIT {
             return Err(Failure::usage(format!("{}:1: the line is longer than {LIMIT} bytes (128 MiB)", self.place()))
-                .with_hint("split long content into several chunks or messages, or refer to it by its URL"));
+                .with_cure("split long content into several chunks or messages, or refer to it by its URL"));
         }
         let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(&self.place(), valid(bytes, &error)))?;
         if text.trim().is_empty() {
@@ -166,8 +166,8 @@ impl Lines {
         }
         Line::from_json(text).map(Some).map_err(|expected| {
             let (column, place, problem) = (expected.column, expected.place, expected.problem);
-            let hint = if is_of_provider(text) { PROVIDER_HINT } else { LINE_HINT };
-            input_failure(format!("{}:{column}: {place}: {problem}", self.place())).with_hint(hint)
+            let cure = if is_of_provider(text) { PROVIDER_CURE } else { LINE_CURE };
+            input_failure(format!("{}:{column}: {place}: {problem}", self.place())).with_cure(cure)
         })
     }
 }
@@ -177,18 +177,25 @@ fn input_failure(message: String) -> Failure {
     Failure::new("invalid_input", message)
 }
 
-/// Refuses a message that is very likely a mistake; warns of one that may be.
-fn check(line: &Line, place: &str) -> Result<(), Failure> {
+/// Refuses a message that is very likely a mistake; warns of one that may be. `text`: as it was read.
+fn check(line: &Line, text: &[u8], place: &str) -> Result<(), Failure> {
     if line.conversation.as_deref() == Some("") {
         return Err(input_failure(format!("{place}: conversation: the name is empty"))
-            .with_hint("leave `conversation` out, or give it a name"));
+            .with_cure("leave `conversation` out, or give it a name"));
     }
     for (at, chunk) in line.message.chunks.iter().enumerate() {
+        if matches!(&chunk.body, Body::ToolResult { output: Output::Text(said), .. } if said.is_empty())
+            && !has_content(text, at)
+        {
+            output::warn(&format!(
+                "{place}: chunks[{at}]: the tool result has no `content`: it is stored as a result that is empty"
+            ));
+        }
         let Body::Unknown { kind } = &chunk.body else { continue };
         let problem = format!("{place}: chunks[{at}]: the type `{kind}` is not known");
         if let Some(likely) = Body::KINDS.iter().find(|known| strsim::osa_distance(known, kind) <= 2) {
             return Err(input_failure(format!("{problem}; did you mean `{likely}`?"))
-                .with_hint(format!("the types are {}", Body::KINDS.join(", "))));
+                .with_cure(format!("the types are {}", Body::KINDS.join(", "))));
         }
         output::warn(&format!("{problem}: it is stored as it is, but no prompt includes it"));
     }
@@ -196,6 +203,17 @@ fn check(line: &Line, place: &str) -> Result<(), Failure> {
         output::warn(&format!("{place}: the message has no chunks: it is stored, but no prompt includes it"));
     }
     Ok(())
+}
+
+/// Whether a chunk of a message has the field `content`.
+fn has_content(text: &[u8], chunk: usize) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Chunks {
+        chunks: Vec<HashMap<String, IgnoredAny>>,
+    }
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    let chunks: Result<Chunks, _> = serde_json::from_slice(text);
+    chunks.map_or(true, |read| read.chunks.get(chunk).is_none_or(|fields| fields.contains_key("content")))
 }
 
 /// Whether a line is a message in a provider's form: with `content`, or `parts`, in place of chunks.
@@ -214,7 +232,7 @@ fn valid<'a>(bytes: &'a [u8], error: &std::str::Utf8Error) -> &'a str {
 /// `before` is what precedes the byte in its line.
 fn not_utf8(place: &str, before: &str) -> Failure {
     Failure::usage(format!("{place}:{}: not UTF-8", before.chars().count() + 1))
-        .with_hint("save the text as UTF-8; `iconv -t UTF-8` converts it")
+        .with_cure("save the text as UTF-8; `iconv -t UTF-8` converts it")
 }
 
 /// The conversation of lines that name none: the file's name without directory and extension, `stdin` for stdin.

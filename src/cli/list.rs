@@ -40,7 +40,7 @@ pub(super) struct List {
     /// Only conversations whose title holds this text, in any case
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
-    /// Only conversations with this tag; given several times, with all of them
+    /// Only conversations with this tag; `--tag A --tag B`: only those with both
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
     /// Also what the proxy recorded beside conversations: sub-agents, titles, summaries; as JSON, and with --tag, they are there

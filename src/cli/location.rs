@@ -113,7 +113,7 @@ impl Location {
             None => match data_folder() {
                 Some(folder) => Ok(Cow::Owned(format!("sled:{}", folder.join("convo/store.db").display()))),
                 None => Err(Failure::usage("no store is named, and you have no home directory for one")
-                    .with_hint("name one with --store URL or CONVO_STORE")),
+                    .with_cure("name one with --store URL or CONVO_STORE")),
             },
         }
     }
@@ -179,15 +179,15 @@ fn not_opened(url: &str, error: Error) -> Failure {
             Failure::new(error.code(), format!("there is no backup at {url}"))
         }
         Error::Io { .. } if is_server(url) => {
-            Failure::from(error).with_hint("does it run? `convo serve` starts a server; --store URL names another")
+            Failure::from(error).with_cure("does it run? `convo serve` starts a server; --store URL names another")
         }
         // Such a URL may hold a password: the error names the place without it.
         Error::NotFound { .. } if is_remote(url) => Failure::from(error)
-            .with_hint("`convo append` and `convo replay` make one; --store URL or CONVO_STORE names another"),
+            .with_cure("`convo append` and `convo replay` make one; --store URL or CONVO_STORE names another"),
         Error::NotFound { .. } => Failure::new(error.code(), format!("there is no store at {url}"))
-            .with_hint("`convo append` creates one; --store URL or CONVO_STORE names another"),
+            .with_cure("`convo append` creates one; --store URL or CONVO_STORE names another"),
         Error::Corrupt { .. } => {
-            Failure::from(error).with_hint("move the store's directory aside unchanged, and restore a backup")
+            Failure::from(error).with_cure("move the store's directory aside unchanged, and restore a backup")
         }
         other => other.into(),
     }

@@ -88,7 +88,7 @@ Each --owner has its own keys: one key names a different conversation for each. 
 conversation that has no owner, and a UUID names a conversation of any owner.
 
 Results go to stdout: text on a terminal, otherwise JSON, one line each; --text and --json choose. Reports, notes and \
-errors go to stderr; with --json they are JSON too: {\"error\": {\"kind\", \"message\", \"hint\", \"exit_code\"}}, \
+errors go to stderr; with --json they are JSON too: {\"error\": {\"kind\", \"message\", \"cure\", \"exit_code\"}}, \
 {\"warning\"}, {\"note\"}, or a line of a report.
 
 On a terminal, long output goes through CONVO_PAGER, otherwise PAGER, otherwise less. A terminal gets colours, unless \
@@ -256,7 +256,7 @@ fn misused(error: &clap::Error, json: bool) -> Exit {
         None if json => {
             let text = error.to_string();
             let problem = text.split("\n\n").next().unwrap_or(&text).trim_start_matches("error: ");
-            output::error(&Failure::usage(problem).with_hint("`convo help COMMAND` describes the arguments"));
+            output::error(&Failure::usage(problem).with_cure("`convo help COMMAND` describes the arguments"));
         }
         // It is no failure if nobody reads it.
         None => _ = error.print(),

@@ -196,8 +196,8 @@ pub(super) fn error(failure: &Failure) {
         return print_json("error", failure);
     }
     print(&format!("{ERROR}error:{ERROR:#} {}", text::printable(&failure.message)));
-    if let Some(hint) = &failure.hint {
-        print(&format!("  hint: {}", text::printable(hint)));
+    if let Some(cure) = &failure.cure {
+        print(&format!("  cure: {}", text::printable(cure)));
     }
 }
 
@@ -222,12 +222,14 @@ fn receipt_text(receipt: &Receipt) -> String {
         [index] => format!("message {index}, "),
         [first, .., last] => format!("messages {first} to {last}, "),
     };
-    let seqs = match (receipt.first_seq, receipt.last_seq) {
-        (first, last) if first == last => format!("seq {first}"),
-        (first, last) => format!("seq {first} to {last}"),
-    };
+    let seqs = seqs(receipt.first_seq, receipt.last_seq);
     let duplicate = if receipt.duplicate { format!("{DIM}, was stored already{DIM:#}") } else { String::new() };
     format!("{indexes}{seqs}{duplicate}")
+}
+
+/// `seq 3`, `seq 3 to 5`.
+pub(super) fn seqs(first: u64, last: u64) -> String {
+    if first == last { format!("seq {first}") } else { format!("seq {first} to {last}") }
 }
 
 /// A running pager. Dropping it ends its input and waits for it.

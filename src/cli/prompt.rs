@@ -41,7 +41,7 @@ report on stderr names what was left out or altered, the worst first.
 With --json, one object on stdout has both:
   {\"conversation\": \"e07db1a4-...\", \"key\": \"chat-42\", \"request\": {\"messages\": [...]},
    \"report\": [{\"severity\": \"lost\", \"rule\": \"thinking_left_out\", \"message_index\": 1, ...}]}
-If there is nothing to send, \"error\" takes the place of \"request\": {\"kind\", \"message\", \"hint\"}.")]
+If there is nothing to send, \"error\" takes the place of \"request\": {\"kind\", \"message\", \"cure\"}.")]
 pub(super) struct Prompt {
     /// The conversation
     #[arg(value_parser = conversation())]

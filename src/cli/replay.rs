@@ -28,7 +28,7 @@ and is an error; the others go on. Then each conversation is loaded from the sto
 
 With --json one object a conversation, on one line:
   {\"conversation\": \"1a997b08-...\", \"key\"?: \"chat-42\", \"request\": {...}, \"report\": [...]}
-Where there is no prompt, it has \"error\": {\"kind\", \"message\", \"hint\"} in place of \"request\".";
+Where there is no prompt, it has \"error\": {\"kind\", \"message\", \"cure\"} in place of \"request\".";
 
 /// Append a file of messages, line by line, then print the prompt of each of its conversations
 #[derive(Debug, clap::Args)]
@@ -239,8 +239,8 @@ impl Replayed {
 
     fn refuse(&mut self, problem: &str) {
         let conflict = Failure::new("conflict", format!("conflict: {problem}; nothing was appended to it"));
-        let hint = format!("replay into another store (--store URL), or `convo delete {}` first", self.name);
-        self.conflict = Some(conflict.with_hint(hint));
+        let cure = format!("replay into another store (--store URL), or `convo delete {}` first", self.name);
+        self.conflict = Some(conflict.with_cure(cure));
     }
 
     /// What was done with its lines.

@@ -88,7 +88,7 @@ of the target, --tools other tools.
 
 The report on stderr names what was wrong, and what was done about it. With --json both come as one object on stdout:
   {\"request\": {...}, \"report\": [{\"severity\": \"lost\", \"place\": \"messages[3]\", ...}]}
-Where there is nothing to send, it has \"error\": {\"kind\", \"message\", \"hint\"} in place of \"request\".")]
+Where there is nothing to send, it has \"error\": {\"kind\", \"message\", \"cure\"} in place of \"request\".")]
 pub(super) struct Repair {
     /// The request, or the array of its messages, JSON; - for stdin
     #[arg(default_value = "-")]
@@ -110,7 +110,7 @@ pub(super) fn repair(args: &Repair, output: &mut Output) -> Outcome {
     if let (None, Some(wire)) = (args.from, provider::likely_wire(target, json)) {
         let (file, wire) = (args.file.display(), wire.name);
         let refusal = Failure::usage(format!("{name}: it looks like a request of {wire}, not of {target}"));
-        return Err(refusal.with_hint(format!(
+        return Err(refusal.with_cure(format!(
             "`convo repair {file} --from {wire} --for {target}` turns it into one of {target}; --from {target} repairs it as what --for says"
         )));
     }
@@ -119,9 +119,12 @@ pub(super) fn repair(args: &Repair, output: &mut Output) -> Outcome {
             let request = if output.is_json() { on_one_line(prompt.request) } else { prompt.request };
             (Some(request), None, prompt.report)
         }
-        Err(error @ (Error::NothingToSend(_) | Error::TooLarge(_))) => {
-            (None, Some(Failure::from(error).at(name)), Vec::new())
+        Err(error @ Error::NothingToSend(_)) => {
+            let failure =
+                Failure::from(error).with_cure("add what the user says: a message of the role `user` with a text");
+            (None, Some(failure.at(name)), Vec::new())
         }
+        Err(error @ Error::TooLarge(_)) => (None, Some(Failure::from(error).at(name)), Vec::new()),
         Err(error) => return Err(Failure::from(error).at(name)),
     };
     let shown = Shown { conversation: None, key: None, request, error, report };

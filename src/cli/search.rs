@@ -48,7 +48,7 @@ pub(super) struct Args {
     /// Only in this conversation
     #[arg(long, value_name = "CONVERSATION")]
     conversation: Option<String>,
-    /// Only in conversations with this tag; given several times, with all of them
+    /// Only in conversations with this tag; `--tag A --tag B`: only those with both
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
     /// Only what was said by system, user, assistant or tool

@@ -74,6 +74,9 @@ pub(super) fn serve(args: &Serve, location: &Location, output: &mut Output) -> O
     if args.check_config {
         return Ok(Exit::Done);
     }
+    if let Some(file) = &config.auth.keys_file {
+        KeyFile::new(file).list().map_err(|error| of_keys(error, file))?;
+    }
     #[cfg(feature = "search")]
     if config.pages.search_index.is_none() {
         config.pages.search_index = super::search::beside(location)?;
@@ -124,7 +127,7 @@ pub(super) fn bind(store: Store, config: Config) -> Result<Server, Failure> {
         if !is_taken {
             return failure;
         }
-        failure.with_hint(
+        failure.with_cure(
             "another program listens there: end it, or choose another address with --listen (port 0 is any free one)",
         )
     })
@@ -306,16 +309,20 @@ pub(super) fn keys(args: &Keys, location: &Location, output: &mut Output) -> Out
         Action::Create { keys, scopes, expires, repaired } => {
             let owner = location.owner().ok_or_else(|| {
                 Failure::usage("the key needs an owner")
-                    .with_hint("--owner NAME: the key opens the conversations of NAME")
+                    .with_cure("--owner NAME: the key opens the conversations of NAME")
             })?;
             let mut options = KeyOptions::new().with_repaired(*repaired);
             options.expires_at = *expires;
-            let (key, secret) = KeyFile::new(keys).create(owner, scopes, &options)?;
+            let created = KeyFile::new(keys).create(owner, scopes, &options);
+            let (key, secret) = created.map_err(|error| match keys.exists() {
+                true => of_keys(error, keys),
+                false => Failure::from(error),
+            })?;
             output.verbatim(&format!("{secret}\n"))?;
             note(&format!("{} of {owner}: this secret is not shown again", key.id));
         }
         Action::List { keys } => {
-            let keys = KeyFile::new(keys).list()?;
+            let keys = KeyFile::new(keys).list().map_err(|error| of_keys(error, keys))?;
             if output.is_text() {
                 output.text(&table(&keys))?;
             } else {
@@ -323,13 +330,26 @@ pub(super) fn keys(args: &Keys, location: &Location, output: &mut Output) -> Out
             }
         }
         Action::Revoke { id, keys } => {
-            let key = KeyFile::new(keys).revoke(id).map_err(|error| {
-                Failure::from(error).with_hint(format!("`convo keys list --keys {}` shows the keys", keys.display()))
+            let key = KeyFile::new(keys).revoke(id).map_err(|error| match &error {
+                Error::NotFound { .. } => Failure::from(error)
+                    .with_cure(format!("`convo keys list --keys {}` shows the keys", keys.display())),
+                _ => of_keys(error, keys),
             })?;
             output.result(&shown(&key), || format!("{} of {} is revoked", key.id, text::printable(&key.owner)))?;
         }
     }
     Ok(Exit::Done)
+}
+
+/// The failure of a file of keys: what to do, if it cannot be read.
+fn of_keys(error: Error, keys: &Path) -> Failure {
+    let failure = Failure::from(error);
+    if KeyFile::new(keys).list().is_ok() {
+        return failure;
+    }
+    failure.with_cure(
+        "`convo keys create --keys FILE --owner NAME` makes a file of keys where there is none, and prints a key",
+    )
 }
 
 fn shown(key: &Key) -> ShownKey<'_> {

@@ -205,7 +205,7 @@ pub(super) fn restore(args: &Restore, location: &Location, output: &mut Output) 
     let restored = Store::restore(&args.file, &url, |done, all| progress.set_of(done, all));
     let summary = restored.map_err(|error| match error {
         Error::InvalidInput(_) => {
-            Failure::from(error).with_hint(format!("the store is {url}: --store names another one"))
+            Failure::from(error).with_cure(format!("the store is {url}: --store names another one"))
         }
         error => Failure::from(error),
     })?;

@@ -41,7 +41,7 @@ pub(super) struct Args {
     /// Only answers before this day or time
     #[arg(long, value_name = "DATE", value_parser = moment)]
     until: Option<Timestamp>,
-    /// Only in conversations with this tag; given several times, with all of them
+    /// Only in conversations with this tag; `--tag A --tag B`: only those with both
     #[arg(long, value_name = "TAG")]
     tag: Vec<String>,
     /// A file of prices, JSON
@@ -118,7 +118,7 @@ fn prices(file: &Path) -> Result<BTreeMap<String, Price>, Failure> {
     let read = fs::read_to_string(file).map_err(|error| Failure::failed(format!("{}: {error}", file.display())))?;
     serde_json::from_str(&read).map_err(|error| {
         Failure::usage(format!("{}: {error}", file.display()))
-            .with_hint("expected {\"MODEL\": {\"input\": 3, \"output\": 15}}, for a million tokens")
+            .with_cure("expected {\"MODEL\": {\"input\": 3, \"output\": 15}}, for a million tokens")
     })
 }
 

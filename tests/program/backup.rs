@@ -32,7 +32,7 @@ fn a_backup_is_read_as_it_is_and_restored() {
     }
     place.ok(&["rewind", "c", "1", "--store", "sled:new.db"]);
     let run = place.run(&["rewind", "c", "1", "--store", "backup:chats.backup"]);
-    let wanted = "error: the store was opened for reading only\n  hint: a backup is read-only: `convo restore` turns it into a store\n";
+    let wanted = "error: the store was opened for reading only\n  cure: a backup is read-only: `convo restore` turns it into a store\n";
     assert_eq!((run.exit, run.stderr.as_str()), (2, wanted));
 }
 

@@ -4,8 +4,8 @@ use conversation_store::provider::WIRES;
 
 use super::{ANSWER, HELLO, INCIDENT, Place, incident};
 
-const LINE_HINT: &str = "\n  hint: a line is a message as JSON: {\"role\": \"user\", \"chunks\": [{\"type\": \"text\", \"text\": \"hello\"}]}";
-const FIND_HINT: &str = "\n  hint: `convo list` shows the conversations, `convo show CONVERSATION` the messages";
+const LINE_CURE: &str = "\n  cure: a line is a message as JSON: {\"role\": \"user\", \"chunks\": [{\"type\": \"text\", \"text\": \"hello\"}]}";
+const FIND_HINT: &str = "\n  cure: `convo list` shows the conversations, `convo show CONVERSATION` the messages";
 const HELP: &str = "\n\nFor more information, try '--help'.";
 
 /// Runs a command that fails, and compares what it says.
@@ -21,7 +21,7 @@ fn stores_that_are_none() {
     std::fs::create_dir(place.path("other")).unwrap();
     place.write("other/notes.txt", "text");
     let list = |url: &str, exit, error: &str| fails(&place, &["list", "--store", url], "", exit, error);
-    let none = "hint: `convo append` creates one; --store URL or CONVO_STORE names another";
+    let none = "cure: `convo append` creates one; --store URL or CONVO_STORE names another";
     list("sled:nothing", 2, &format!("there is no store at sled:nothing\n  {none}"));
     std::fs::create_dir(place.path("empty")).unwrap();
     list("sled:empty", 2, &format!("there is no store at sled:empty\n  {none}"));
@@ -77,7 +77,7 @@ fn a_store_that_another_process_holds() {
     let process = std::process::id();
     let wanted = format!(
         "process {process} holds the store ./convo.db: one process can open a store at a time\
-         \n  hint: wait longer with --wait SECONDS, or end that process; for many programs at once, start `convo serve`, and use \
+         \n  cure: wait longer with --wait SECONDS, or end that process; for many programs at once, start `convo serve`, and use \
          --store http://127.0.0.1:8080"
     );
     fails(&place, &["list", "--wait", "0"], "", 2, &wanted);
@@ -124,7 +124,7 @@ fn conversations_messages_and_seqs_that_are_not_there() {
         "",
         2,
         "--since 7 is not a cursor of conversation c: its last seq is 1\
-         \n  hint: --since 0 starts from the beginning; is it the same conversation, and the same store?",
+         \n  cure: --since 0 starts from the beginning; is it the same conversation, and the same store?",
     );
 }
 
@@ -132,9 +132,9 @@ fn conversations_messages_and_seqs_that_are_not_there() {
 fn conflicts_and_reused_keys() {
     let place = Place::new();
     place.append("c", &[HELLO]);
-    let conflict = |args: &[&str], detail: &str, hint: &str| {
+    let conflict = |args: &[&str], detail: &str, cure: &str| {
         let wanted =
-            format!("stdin:1: conversation c {detail}\n  hint: `convo show CONVERSATION` shows what is stored{hint}");
+            format!("stdin:1: conversation c {detail}\n  cure: `convo show CONVERSATION` shows what is stored{cure}");
         fails(&place, args, HELLO, 2, &wanted);
     };
     let taken = " under this name; choose another name, or append to it";
@@ -148,7 +148,7 @@ fn conflicts_and_reused_keys() {
         ANSWER,
         2,
         "stdin:1: idempotency key \"k\" of conversation c was used before with other content\
-             \n  hint: a repeated append needs the same content; give new content a new key",
+             \n  cure: a repeated append needs the same content; give new content a new key",
     );
     place.ok(&["fork", "c", "--as", INCIDENT]);
     let run = place.run(&["fork", "c", "--as", INCIDENT]);
@@ -175,26 +175,26 @@ fn lines_that_are_no_messages() {
     ];
     let place = Place::new();
     for (line, wanted) in table {
-        fails(&place, &["append", "c"], *line, 2, &format!("stdin:{wanted}{LINE_HINT}"));
+        fails(&place, &["append", "c"], *line, 2, &format!("stdin:{wanted}{LINE_CURE}"));
         let replay = ["replay", "-", "--for", "openai-chat"];
-        fails(&place, &replay, *line, 2, &format!("stdin:{wanted}{LINE_HINT}"));
+        fails(&place, &replay, *line, 2, &format!("stdin:{wanted}{LINE_CURE}"));
     }
     let other = HELLO.replacen('{', r#"{"conversation": "d", "#, 1);
     let wanted = "stdin:1:1: conversation: expected c, or none; found d\
-                  \n  hint: `convo replay` appends each line to the conversation that it names";
+                  \n  cure: `convo replay` appends each line to the conversation that it names";
     fails(&place, &["append", "c"], other, 2, wanted);
 }
 
 #[test]
 fn text_that_is_not_utf_8() {
     let place = Place::new();
-    let hint = "\n  hint: save the text as UTF-8; `iconv -t UTF-8` converts it";
+    let cure = "\n  cure: save the text as UTF-8; `iconv -t UTF-8` converts it";
     let mut lines = format!("\u{feff}{HELLO}\n{{\"é\": \"").into_bytes();
     lines.extend_from_slice(b"\xff\"}\n");
     place.write("latin.jsonl", &lines);
     for args in [["append", "c", "latin.jsonl"].as_slice(), &["check", "--for", "openai-chat", "latin.jsonl"]] {
         let run = place.run(args);
-        assert_eq!((run.exit, run.stderr), (2, format!("error: latin.jsonl:2:8: not UTF-8{hint}\n")));
+        assert_eq!((run.exit, run.stderr), (2, format!("error: latin.jsonl:2:8: not UTF-8{cure}\n")));
     }
 }
 
@@ -204,14 +204,14 @@ fn a_line_over_the_limit() {
     let file = std::fs::File::create(place.path("long.jsonl")).unwrap();
     file.set_len(128 * 1024 * 1024 + 1).unwrap();
     let wanted = "long.jsonl:1:1: the line is longer than 134217728 bytes (128 MiB)\
-                  \n  hint: split long content into several chunks or messages, or refer to it by its URL";
+                  \n  cure: split long content into several chunks or messages, or refer to it by its URL";
     fails(&place, &["append", "c", "long.jsonl"], "", 2, wanted);
     fails(&place, &["replay", "long.jsonl", "--for", "openai-chat"], "", 2, wanted);
     let wanted = "long.jsonl: it is longer than 134217728 bytes (128 MiB)";
     fails(&place, &["check", "--for", "openai-chat", "long.jsonl"], "", 2, wanted);
     let chunk = HELLO.replace("hello", &"x".repeat(64 * 1024 * 1024 + 1));
     let wanted = "stdin:1: a chunk has 67108865 bytes, at most 67108864 bytes are accepted\
-                  \n  hint: make it shorter, or split it";
+                  \n  cure: make it shorter, or split it";
     fails(&place, &["append", "c"], chunk, 2, wanted);
 }
 
@@ -220,7 +220,7 @@ fn too_much_for_one_append() {
     let place = Place::new();
     let lines = format!("{HELLO}\n").repeat(10_001);
     let wanted = "stdin:10001:1: --atomic takes at most 10000 messages and 134217728 bytes (128 MiB); \
-                  nothing was appended\n  hint: leave --atomic out, or split the file";
+                  nothing was appended\n  cure: leave --atomic out, or split the file";
     fails(&place, &["append", "c", "--atomic"], lines, 2, wanted);
 }
 
@@ -250,7 +250,7 @@ fn a_replay_file_changed_in_its_middle() {
     let wanted = format!(
         "{INCIDENT}: conflict: incident.jsonl:4 differs from stored message 3 (seq 5): chunks[1] differs; \
          nothing was appended to it\
-         \n  hint: replay into another store (--store URL), or `convo delete {INCIDENT}` first"
+         \n  cure: replay into another store (--store URL), or `convo delete {INCIDENT}` first"
     );
     let summary = format!("{INCIDENT}: 0 lines appended, 3 stored already\n");
     let run = place.run(&replay);
@@ -296,13 +296,13 @@ fn messages_that_are_a_mistake_by_all_likelihood() {
     {
         let line = HELLO.replacen(r#""type": "text""#, &format!(r#""type": "{typo}""#), 1);
         let wanted = format!(
-            "stdin:1: chunks[0]: the type `{typo}` is not known; did you mean `{meant}`?\n  hint: the types are {kinds}"
+            "stdin:1: chunks[0]: the type `{typo}` is not known; did you mean `{meant}`?\n  cure: the types are {kinds}"
         );
         fails(&place, &["append", "c"], line.as_str(), 2, &wanted);
         fails(&place, &["replay", "-", "--for", "openai-chat"], line, 2, &wanted);
     }
     let nameless = HELLO.replacen('{', r#"{"conversation": "", "#, 1);
-    let wanted = "stdin:1: conversation: the name is empty\n  hint: leave `conversation` out, or give it a name";
+    let wanted = "stdin:1: conversation: the name is empty\n  cure: leave `conversation` out, or give it a name";
     fails(&place, &["replay", "-", "--for", "openai-chat"], nameless, 2, wanted);
     let run = place.run_with(&["append", ""], HELLO);
     assert!(run.exit == 2 && run.stderr.contains("a value is required for '<CONVERSATION>'"), "{}", run.stderr);
@@ -326,7 +326,7 @@ fn lines_that_are_messages_of_a_request() {
     let place = Place::new();
     let line = r#"{"role": "user", "content": "hello"}"#;
     let wanted = "stdin:1:1: chunks: missing; expected an array of chunks\
-                  \n  hint: this looks like a message of a provider's request: `convo append CONVERSATION FILE \
+                  \n  cure: this looks like a message of a provider's request: `convo append CONVERSATION FILE \
                   --from openai-chat` reads those; `convo targets` lists what --from takes";
     fails(&place, &["append", "c"], line, 2, wanted);
     let lines = format!("{line}\n\n{}\n", line.replace("user", "assistant"));
@@ -348,14 +348,14 @@ fn failures_are_json_where_json_is_asked_for() {
         error["error"].take()
     };
     let wanted = serde_json::json!({"kind": "not_found", "message": "conversation x not found",
-        "hint": "`convo list` shows the conversations, `convo show CONVERSATION` the messages", "exit_code": 2});
+        "cure": "`convo list` shows the conversations, `convo show CONVERSATION` the messages", "exit_code": 2});
     assert_eq!(error(&["show", "x"], ""), wanted);
     assert_eq!(error(&["append", "c", "--expect", "9"], HELLO)["kind"], "stale_head");
     assert_eq!(error(&["append", "c"], "nonsense")["kind"], "invalid_input");
     assert_eq!(error(&["delete", "c"], "")["kind"], "usage");
     let usage = error(&["list", "--nope"], "");
     let wanted = serde_json::json!({"kind": "usage", "message": "unexpected argument '--nope' found",
-        "hint": "`convo help COMMAND` describes the arguments", "exit_code": 2});
+        "cure": "`convo help COMMAND` describes the arguments", "exit_code": 2});
     assert_eq!(usage, wanted);
     let run = place.run_with(&["append", "c", "--json"], "");
     assert_eq!(run.stderr, "{\"note\":\"stdin: no messages, nothing was appended\"}\n");
@@ -370,9 +370,28 @@ fn nothing_is_erased_unasked() {
         [(&["delete", "c"][..], "deleted"), (&["prune", "--idle", "0s"], "deleted"), (&["redact", "c", "0"], "erased")]
     {
         let wanted = format!(
-            "there is no terminal to ask on: nothing was {what}\n  hint: --yes confirms it on the command line"
+            "there is no terminal to ask on: nothing was {what}\n  cure: --yes confirms it on the command line"
         );
         fails(&place, args, "y\n", 2, &wanted);
     }
     assert_eq!(place.ok(&["show", "c"]).json()[0]["chunks"][0]["text"], "hello");
+}
+
+#[cfg(feature = "server")]
+#[test]
+fn a_file_that_has_no_keys_says_how_to_make_one() {
+    let place = Place::new();
+    place.write("keys.json", "[[key]]");
+    let cure = "\n  cure: `convo keys create --keys FILE --owner NAME` makes a file of keys where there is none, and prints a key\n";
+    for file in ["keys.json", "none.json"] {
+        for args in [["serve", "--listen=127.0.0.1:0", "--keys", file], ["keys", "list", "--keys", file]] {
+            let run = place.run(&args);
+            assert!(run.exit == 2 && run.stderr.ends_with(cure), "{args:?}: {}", run.stderr);
+        }
+    }
+    let run = place.run(&["keys", "create", "--keys", "keys.json", "--owner", "ada"]);
+    assert!(run.exit == 2 && run.stderr.ends_with(cure), "{}", run.stderr);
+    // An owner that no key may have is another matter.
+    let run = place.run(&["keys", "create", "--keys", "new.json", "--owner", "convo:x"]);
+    assert!(run.exit == 2 && !run.stderr.contains("cure"), "{}", run.stderr);
 }

@@ -57,9 +57,26 @@ fn an_error_is_explained_by_the_rules_that_lead_to_it() {
     }
     let shown = place.ok(&["explain", "call_as_text", "--text"]).stdout;
     assert!(shown.starts_with("call_as_text  of reports\n    what it does: A text or thinking was sent"), "{shown}");
+    // The command to type next is there, and it is one.
+    assert_eq!(
+        place.ok(&["explain", "DS-03"]).json()[0]["next"],
+        "convo repair FILE --for openai-chat/deepseek > accepted.json"
+    );
+    assert!(place.ok(&["explain", "AN-10", "--text"]).stdout.contains("\n    next: convo repair FILE --for anthropic"));
+    let next = found_next(&place, "result_moved");
+    place.append("c", &[super::HELLO]);
+    let next = next.replace("CONVERSATION", "c").replace("TARGET", "anthropic");
+    place.ok(&next.split(' ').skip(1).collect::<Vec<_>>());
+    place.write("FILE", r#"{"messages": [{"role": "user", "content": "hi"}]}"#);
+    let next = found_next(&place, "AN-10");
+    assert_eq!(place.run(&next.split(' ').skip(1).take(4).collect::<Vec<_>>()).exit, 0, "{next}");
     let unknown = place.run(&["explain", "the", "dog", "ate", "it"]);
     assert_eq!((unknown.exit, unknown.stdout.as_str()), (1, ""));
     assert!(unknown.stderr.contains("convo check"), "{}", unknown.stderr);
+}
+
+fn found_next(place: &Place, text: &str) -> String {
+    place.ok(&["explain", text]).json()[0]["next"].as_str().unwrap().to_owned()
 }
 
 /// What would have been sent at a seq, in JSON and as a report.

@@ -101,7 +101,7 @@ fn what_is_cut_off_is_stored_as_interrupted() {
     let run = place.run_with(&["ingest", "c", "--from", "openai-chat"], STREAM.split_at(cut).0);
     let wanted = format!(
         "error: stdin: the answer was cut off after {cut} bytes; it is stored as interrupted\
-         \n  hint: `convo next-step` states what to do now\n"
+         \n  cure: `convo next-step` states what to do now\n"
     );
     assert_eq!((run.exit, run.json().len(), run.stderr), (1, 1, wanted));
     let shown = place.run(&["show", "c"]).json();
@@ -130,16 +130,16 @@ fn errors_of_the_provider_are_stored_and_told_with_their_line() {
 #[test]
 fn of_what_holds_no_answer_nothing_is_stored() {
     let place = Place::new();
-    let hint = "\n  hint: is it an answer of openai-chat?";
+    let cure = "\n  cure: is it an answer of openai-chat?";
     let table = [
         ("", "stdin: it is empty; expected an answer of openai-chat".to_owned()),
         (
             "<html>502</html>",
-            format!("stdin: the answer holds what is no JSON: <html>502</html>; nothing was stored{hint}"),
+            format!("stdin: the answer holds what is no JSON: <html>502</html>; nothing was stored{cure}"),
         ),
         (
             "data: {\"id\":\"chatcm",
-            format!("stdin: it ends after 19 bytes, before an answer begins; nothing was stored{hint}"),
+            format!("stdin: it ends after 19 bytes, before an answer begins; nothing was stored{cure}"),
         ),
     ];
     for (input, wanted) in table {
@@ -168,7 +168,7 @@ fn an_answer_of_another_wire_is_refused_with_its_name() {
                 let wanted =
                     format!("this is not an answer of {from}; it looks like one of {wire}; nothing was stored");
                 assert!(run.stderr.contains(&wanted), "{from} {wire} {file}: {}", run.stderr);
-                assert!(run.stderr.ends_with(&format!("\n  hint: read it with --from {wire}\n")), "{}", run.stderr);
+                assert!(run.stderr.ends_with(&format!("\n  cure: read it with --from {wire}\n")), "{}", run.stderr);
             }
         }
     }

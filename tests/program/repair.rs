@@ -171,6 +171,12 @@ fn where_there_is_nothing_to_send_it_says_so() {
     let run = place.run_with(&["repair", "--for", "openai-chat"], orphan);
     assert_eq!((run.exit, run.stdout.as_str()), (2, ""));
     assert!(run.stderr.starts_with("error: stdin: there is nothing to send: "), "{}", run.stderr);
+    // There is no store: nothing is said of one.
+    assert!(
+        run.stderr.ends_with("\n  cure: add what the user says: a message of the role `user` with a text\n"),
+        "{}",
+        run.stderr
+    );
     let run = place.run_with(&["repair", "--for", "openai-chat", "--json"], orphan);
     let [envelope] = run.json().try_into().unwrap();
     assert_eq!((run.exit, envelope.get("request"), envelope["error"]["kind"] == "nothing_to_send"), (2, None, true));
@@ -194,4 +200,27 @@ fn what_is_no_request_is_told_with_its_place() {
     let run = place.run_with(&["repair", "--for", "openai-chat", "--from", "chat"], "[]");
     assert_eq!(run.exit, 2);
     assert!(run.stderr.contains("unknown wire `chat`; known are "), "{}", run.stderr);
+}
+
+/// One repair is one line, and no line is about a store where there is none.
+#[test]
+fn reports_count_each_repair_once_and_name_no_store() {
+    let place = Place::new();
+    let request = r#"{"model": "m", "messages": [{"role": "user", "content": "hi"},
+        {"role": "assistant", "content": "", "tool_calls": [
+            {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}},
+            {"id": "b", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+        {"role": "user", "content": "and?"}, {"role": "tool", "tool_call_id": "a", "content": "1"},
+        {"role": "tool", "tool_call_id": "x", "content": "1"}, {"role": "assistant", "content": ""}]}"#;
+    let run = place.run_with(&["repair", "--for", "openai-chat"], request);
+    assert_eq!(run.exit, 0);
+    assert!(run.stderr.starts_with("report: 1 lost, 1 moved, 1 added, 1 note\n"), "{}", run.stderr);
+    let words = [" store", "stored", "append", "convo "];
+    assert!(!words.iter().any(|word| run.stderr.contains(word)), "{}", run.stderr);
+    // A message that failed, and has nothing else, is one line too.
+    let failed = r#"{"role": "assistant", "chunks": [{"type": "error", "message": "overloaded"}]}"#;
+    place.append("c", &[super::HELLO, failed, super::HELLO]);
+    let run = place.run(&["prompt", "c", "--for", "openai-chat"]);
+    assert_eq!(run.stderr.lines().count(), 2, "{}", run.stderr);
+    assert!(run.stderr.starts_with("report: 1 lost\n"), "{}", run.stderr);
 }

@@ -113,7 +113,7 @@ fn a_conversation_that_holds_anything_else_is_a_conflict() {
         // The others go on.
         assert!(other["request"].is_object());
         let run = place.run(&["replay", "c.jsonl", "--for", "openai-chat"]);
-        assert!(run.stderr.contains(&format!("error: c: {wanted}\n  hint: ")), "{}", run.stderr);
+        assert!(run.stderr.contains(&format!("error: c: {wanted}\n  cure: ")), "{}", run.stderr);
         assert_eq!(run.stdout.lines().count(), 1);
     }
     assert_eq!(place.store().describe("c").unwrap().last_seq, 2);
