@@ -314,10 +314,8 @@ pub(super) fn keys(args: &Keys, location: &Location, output: &mut Output) -> Out
             let mut options = KeyOptions::new().with_repaired(*repaired);
             options.expires_at = *expires;
             let created = KeyFile::new(keys).create(owner, scopes, &options);
-            let (key, secret) = created.map_err(|error| match keys.exists() {
-                true => of_keys(error, keys),
-                false => Failure::from(error),
-            })?;
+            let cannot = |error| if keys.exists() { of_keys(error, keys) } else { Failure::from(error) };
+            let (key, secret) = created.map_err(cannot)?;
             output.verbatim(&format!("{secret}\n"))?;
             note(&format!("{} of {owner}: this secret is not shown again", key.id));
         }

@@ -390,8 +390,7 @@ impl Keeper<'_> {
             return Ok(0);
         };
         let mut last = before;
-        let appends: Vec<_> = self.appends(node, foreign).collect();
-        for (messages, key) in appends {
+        for (messages, key) in self.appends(node, foreign) {
             last = self.append(store, walked, last, messages, &key, &node.id)?;
         }
         Ok(last)

@@ -5,7 +5,7 @@ use super::super::report::{Fact, ReportLine};
 use crate::model::{Body, Chunk};
 
 /// A failed generation is visible to people who look at the log, never to a provider. A message of nothing else goes with it:
-/// the line of the error tells it.
+/// the line of the error reports it.
 pub(super) fn error_chunks(mut messages: Vec<StoredMessage>, report: &mut Vec<ReportLine>) -> Vec<StoredMessage> {
     messages.retain_mut(|stored| {
         let chunks = stored.message.chunks.len();
