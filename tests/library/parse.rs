@@ -111,6 +111,24 @@ fn a_call_of_the_providers_behind_the_callers_result_is_ended() {
     }
 }
 
+/// Reasoning stood before an output of an unknown kind, which is the caller's when it is read: alone in its message, the reasoning
+/// was written as text.
+#[test]
+fn reasoning_before_an_unknown_output_is_followed_by_nothing() {
+    let output = r#"{"type":"hologram_output","call_id":"h","beam":1}"#;
+    let (provider, kind) = ("openai".to_owned(), "hologram_output".to_owned());
+    let output = Chunk::from(Body::Opaque { provider, kind, json: Json::new(output).unwrap() });
+    let thinking = Body::Thinking { text: "hm".to_owned(), signature: Some("c2ln".to_owned()), redacted: None };
+    let log = |rest: Vec<Chunk>| {
+        let said = [Chunk::from(thinking.clone()), output.clone()].into_iter().chain(rest);
+        stored::log([Message::assistant(said), Message::user("And?")])
+    };
+    assert_parses_to_itself(&log(Vec::new()));
+    assert_parses_to_itself(&log(vec![Chunk::text("So it is.")]));
+    let found = prompts::prompt(Target::OPENAI_RESPONSES, &log(Vec::new()), &PromptOptions::new()).unwrap();
+    assert!(!found.request.get().contains("\"reasoning\""), "{}", found.request);
+}
+
 /// An output of an unknown kind is the caller's when it is read: it follows the outputs of the calls before it.
 #[test]
 fn an_unknown_output_follows_those_of_the_calls_before_it() {

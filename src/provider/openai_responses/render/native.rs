@@ -17,7 +17,7 @@ use crate::provider::check::value::is_filled;
 use crate::provider::openai_responses::check::item::check_item;
 use crate::provider::openai_responses::check::request::{OF_OPENAI, is_others};
 use crate::provider::openai_responses::manner::{Manner, NAME, PROVIDER};
-use crate::provider::openai_responses::read::item::{PARAGRAPH, is_part};
+use crate::provider::openai_responses::read::item::{PARAGRAPH, is_given, is_part};
 use crate::provider::openai_responses::rules::{OR_10, OR_20};
 use crate::provider::openai_responses::types::ITEMS;
 use crate::provider::prompt::arguments::embedded_object;
@@ -211,9 +211,11 @@ impl<'a> NativeItem<'a> {
         !self.kind().is_empty() && !TYPED.contains(&self.kind()) && !is_part(self.kind())
     }
 
-    /// Whether the model may have said it, so that reasoning may stand before it (OR-08).
+    /// Whether the model may have said it, so that reasoning may stand before it (OR-08). What is read as the caller's is not: it
+    /// ends the message that the reasoning is in.
     pub(crate) fn is_by_model(&self) -> bool {
-        ITEMS.iter().find(|item| item.name == self.kind()).is_none_or(|item| item.by_model)
+        let known = ITEMS.iter().find(|item| item.name == self.kind());
+        known.map_or_else(|| !is_given(self.kind(), false), |item| item.by_model)
     }
 
     /// Why the target refuses the item, with or without its id.
