@@ -64,3 +64,31 @@ impl Writer<'_> {
         serde_json::to_writer(&mut *self.out, value)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn the_history_is_merged_as_it_is_written() {
+        let of = |history: &str, set: &[(&[&str], Value)]| {
+            let mut fields = Object::default();
+            set.iter().for_each(|(path, value)| fields.set(path, value.clone()));
+            let history = RawValue::from_string(history.to_owned()).unwrap();
+            String::from_utf8(merged(&history, fields).unwrap()).unwrap()
+        };
+        let history = r#"{"messages":[ 1e1 ],"toolConfig":{"tools":[{"b":1,"a":2}],"x":{"y":1}},"n":null}"#;
+        let set: &[(&[&str], Value)] = &[
+            (&["model"], json!("m")),
+            (&["toolConfig", "toolChoice"], json!({})),
+            (&["toolConfig", "x", "z"], json!(2)),
+            (&["n"], json!(3)),
+        ];
+        let expected = r#"{"model":"m","messages":[ 1e1 ],"toolConfig":{"toolChoice":{},"tools":[{"b":1,"a":2}],"x":{"z":2,"y":1}},"n":3}"#;
+        assert_eq!(of(history, set), expected);
+        assert_eq!(of("{}", &[]), "{}");
+        assert_eq!(of(r#"{"a":1}"#, &[(&["a", "b"], json!(2)), (&["c"], json!({}))]), r#"{"c":{},"a":{"b":2}}"#);
+    }
+}

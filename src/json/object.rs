@@ -57,6 +57,11 @@ impl Object {
         }
     }
 
+    /// The same, of a path whose names are parted by dots.
+    pub(crate) fn put(&mut self, path: &str, value: impl Into<Node>) {
+        self.set(&path.split('.').collect::<Vec<_>>(), value);
+    }
+
     /// Whether there is something at the end of a path.
     pub(crate) fn has(&self, path: &[&str]) -> bool {
         let Some((name, rest)) = path.split_first() else { return true };

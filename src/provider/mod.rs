@@ -8,6 +8,7 @@
 //! - a folder for each wire: `rules` (when it refuses, with the sources), `types` (the official package's, as tables),
 //!   `manner` (what its dialects may do otherwise), `check/`, `render/`, `read/`, and its row.
 //! - `dialect/`: a file for each dialect that has rules of its own, and one for the others.
+//! - `parameters/`: what a request says beside its messages and tools, and where each wire has it.
 //! - the two tables below, and what looks something up in them: `names`, `explain/` (what a refusal means), and `repair/`, which
 //!   goes from wire to wire.
 //!
@@ -27,6 +28,7 @@ pub mod gemini;
 mod names;
 pub mod openai_chat;
 pub mod openai_responses;
+pub(crate) mod parameters;
 mod prompt;
 mod read;
 mod repair;

@@ -14,6 +14,7 @@ use super::parameters::kinds::{missing, unsupported, wrong};
 use crate::history::{Conversation, StoredMessage};
 use crate::json::fields::{Fields, array};
 use crate::model::{Body, Chunk, Json};
+use crate::provider::parameters::choice::Choice;
 use crate::provider::{NameRule, Target, Tool};
 use crate::server::refusal::Refusal;
 
@@ -326,19 +327,6 @@ fn mode(word: &str, param: &str) -> Result<Choice, Refusal> {
     }
 }
 
-/// What the model may do with its tools.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Choice {
-    /// Call some, or none.
-    Auto,
-    /// Call none.
-    None,
-    /// Call at least one.
-    Required,
-    /// Call the one of this name.
-    One(String),
-}
-
 /// A tool that was read.
 #[derive(Debug)]
 struct Given {
@@ -461,3 +449,6 @@ fn optional<T>(
         Some(value) => read(value).map(Some).ok_or_else(|| wrong(&format!("{place}.{name}"), expected, value)),
     }
 }
+
+#[cfg(test)]
+mod tests;

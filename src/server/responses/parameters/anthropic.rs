@@ -6,55 +6,13 @@
 use serde_json::{Value, json};
 
 use super::sheet::Sheet;
-use super::wishes::{Format, Reasoning, SCHEMA, Text};
+use super::wishes::Reasoning;
 use crate::json::object::Node;
 use crate::provider::anthropic::models::{self, Thinks};
 use crate::server::refusal::Refusal;
-use crate::server::responses::tools::Choice;
 
 /// The least budget of thinking.
 const LEAST_BUDGET: u64 = 1_024;
-
-pub(super) fn tool_choice(name: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
-    match sheet.choose(value)? {
-        _ if sheet.tools.is_empty() => {}
-        Choice::Auto => sheet.set(&[name, "type"], "auto"),
-        Choice::None => sheet.set(&[name, "type"], "none"),
-        Choice::Required => sheet.set(&[name, "type"], "any"),
-        Choice::One(tool) => {
-            sheet.set(&[name, "type"], "tool");
-            sheet.set(&[name, "name"], tool);
-        }
-    }
-    Ok(())
-}
-
-/// It is a field of the choice.
-pub(super) fn parallel_tool_calls(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
-    const CHOICE: &str = "tool_choice";
-    if value == false && !sheet.tools.is_empty() && sheet.choice != Some(Choice::None) {
-        if !sheet.fields.has(&[CHOICE]) {
-            sheet.set(&[CHOICE, "type"], "auto");
-        }
-        sheet.set(&[CHOICE, "disable_parallel_tool_use"], true);
-    }
-    Ok(())
-}
-
-/// A schema has neither name nor description here, and always counts.
-pub(super) fn text(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
-    let text = Text::read(value)?;
-    text.refuse_verbosity(sheet)?;
-    match text.format {
-        Format::Plain => {}
-        Format::AnyJson => return Err(sheet.no_word("text.format", "json_object")),
-        Format::Schema { schema, .. } => {
-            sheet.set(&["output_config", "format", "type"], "json_schema");
-            sheet.set(&["output_config", "format", "schema"], sheet.written(SCHEMA, schema));
-        }
-    }
-    Ok(())
-}
 
 pub(super) fn reasoning(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
     let asked = Reasoning::read(value, sheet)?;
@@ -151,12 +109,6 @@ pub(super) fn service_tier(name: &str, value: &Value, sheet: &mut Sheet<'_>) -> 
         "default" => sheet.set(&[name], "standard_only"),
         tier => return Err(sheet.no_word(name, tier)),
     }
-    Ok(())
-}
-
-/// Both wires have one opaque identifier of a person, against abuse.
-pub(super) fn person(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
-    sheet.set(&["metadata", "user_id"], value.clone());
     Ok(())
 }
 

@@ -3,54 +3,16 @@
 //! Sources: Amazon Bedrock API reference, `ConverseStream`; the service's model in botocore 1.44.8; docs.aws.amazon.com: adaptive
 //! and extended thinking of Claude, reasoning of Nova 2.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::anthropic::{Thinking, forget_strict};
 use super::sheet::Sheet;
-use super::wishes::{Format, Reasoning, Text};
+use super::wishes::Reasoning;
 use crate::provider::anthropic::models;
 use crate::server::refusal::Refusal;
-use crate::server::responses::tools::Choice;
 
 /// Parameters of one maker's models.
 const OF_MODEL: &str = "additionalModelRequestFields";
-
-/// There is no word for `none`: tools that are not declared would be declared again for the calls of the history.
-pub(super) fn tool_choice(name: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
-    const PATH: [&str; 2] = ["toolConfig", "toolChoice"];
-    let [config, choice] = PATH;
-    match sheet.choose(value)? {
-        _ if sheet.tools.is_empty() => {}
-        Choice::Auto => sheet.set(&PATH, json!({ "auto": {} })),
-        Choice::None => return Err(sheet.no_word(name, "none")),
-        Choice::Required => sheet.set(&PATH, json!({ "any": {} })),
-        Choice::One(tool) => sheet.set(&[config, choice, "tool", "name"], tool),
-    }
-    Ok(())
-}
-
-/// A schema is a string here.
-pub(super) fn text(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
-    const FORMAT: [&str; 2] = ["outputConfig", "textFormat"];
-    let [config, format] = FORMAT;
-    let text = Text::read(value)?;
-    text.refuse_verbosity(sheet)?;
-    match text.format {
-        Format::Plain => {}
-        Format::AnyJson => return Err(sheet.no_word("text.format", "json_object")),
-        Format::Schema { fields, name, schema } => {
-            let path = |last: &'static str| [config, format, "structure", "jsonSchema", last];
-            sheet.set(&[config, format, "type"], "json_schema");
-            sheet.set(&path("name"), name);
-            if let Some(about) = fields.get("description").and_then(Value::as_str) {
-                sheet.set(&path("description"), about);
-            }
-            let written = sheet.written(super::wishes::SCHEMA, schema).to_string();
-            sheet.set(&path("schema"), written);
-        }
-    }
-    Ok(())
-}
 
 /// Each maker's models take it in their own way; of most of them nothing is known.
 pub(super) fn reasoning(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {

@@ -3,47 +3,17 @@
 //! Sources: Gemini API reference, `GenerateContentRequest` and `GenerationConfig`; types of the official Python SDK (google-genai
 //! 3.4.0); ai.google.dev, thinking, and OpenAI compatibility for what efforts are.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::sheet::Sheet;
-use super::wishes::{Format, Reasoning, SCHEMA, Text};
+use super::wishes::Reasoning;
 use crate::provider::gemini::models::{self, Thinks};
 use crate::server::refusal::Refusal;
-use crate::server::responses::tools::Choice;
 
 const CONFIG: &str = "generationConfig";
 const THINKING: &str = "thinkingConfig";
 /// Most tokens of thinking of the models that take a number.
 const MOST_BUDGET: u64 = 24_576;
-
-pub(super) fn tool_choice(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
-    let path = ["toolConfig", "functionCallingConfig"];
-    let [config, calling] = path;
-    match sheet.choose(value)? {
-        _ if sheet.tools.is_empty() => {}
-        Choice::Auto => sheet.set(&[config, calling, "mode"], "AUTO"),
-        Choice::None => sheet.set(&[config, calling, "mode"], "NONE"),
-        Choice::Required => sheet.set(&[config, calling, "mode"], "ANY"),
-        Choice::One(tool) => {
-            sheet.set(&[config, calling, "mode"], "ANY");
-            sheet.set(&[config, calling, "allowedFunctionNames"], json!([tool]));
-        }
-    }
-    Ok(())
-}
-
-/// A schema has neither name nor description here, and always counts.
-pub(super) fn text(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
-    let text = Text::read(value)?;
-    text.refuse_verbosity(sheet)?;
-    if !matches!(text.format, Format::Plain) {
-        sheet.set(&[CONFIG, "responseMimeType"], "application/json");
-    }
-    if let Format::Schema { schema, .. } = text.format {
-        sheet.set(&[CONFIG, "responseJsonSchema"], sheet.written(SCHEMA, schema));
-    }
-    Ok(())
-}
 
 /// From version 3 on models take a level, before it a number of tokens. Which of them can be asked not to think: ai.google.dev.
 pub(super) fn reasoning(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {

@@ -7,6 +7,8 @@
 use serde_json::{Value, json};
 
 use super::sheet::Sheet;
+use crate::model::Json;
+use crate::provider::Tool;
 use crate::server::refusal::Refusal;
 
 /// Without it no reasoning could go back to a server that stores nothing.
@@ -28,7 +30,11 @@ pub(super) fn unless_zero(name: &str, value: &Value, sheet: &mut Sheet<'_>) -> R
 
 /// As they came, if there are any.
 pub(super) fn tools(name: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
-    if sheet.tools.is_empty() { Ok(()) } else { same(name, value, sheet) }
+    if sheet.tools.is_empty() {
+        return Ok(());
+    }
+    sheet.own_tools = Json::new(value.to_string()).ok().map(|tools| Tool::new("", tools));
+    same(name, value, sheet)
 }
 
 pub(super) fn include(name: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {

@@ -7,7 +7,8 @@ use super::sheet::Sheet;
 use super::table::{Does, TABLE, begin, end};
 use crate::json::fields::Fields;
 use crate::json::object::Object;
-use crate::provider::{PromptOptions, Target};
+use crate::provider::parameters::at;
+use crate::provider::{PromptOptions, Target, Tool};
 use crate::server::refusal::Refusal;
 use crate::server::responses::tools::{HostedTools, ToolNames, Tools};
 
@@ -25,6 +26,8 @@ pub(in crate::server::responses) struct Rendered {
     pub(in crate::server::responses) report: Vec<String>,
     /// How calls of the model go back to what the client declared.
     pub(in crate::server::responses) tools: ToolNames,
+    /// Tools that go as they came, as one that counts as much.
+    pub(in crate::server::responses) own_tools: Option<Tool>,
 }
 
 /// Reads the parameters of a request. `text` is the same request as it was written: models write the fields of an answer in the
@@ -61,6 +64,7 @@ pub(in crate::server::responses) fn rendered(
         fields: Object::default(),
         report: Vec::new(),
         tools: Tools::default(),
+        own_tools: None,
         choice: None,
         answer_tokens: given("max_output_tokens").and_then(Value::as_u64),
     };
@@ -71,7 +75,12 @@ pub(in crate::server::responses) fn rendered(
     for row in TABLE {
         let Some(value) = given(row.name) else { continue };
         match row.on(target) {
-            Does::At(path) => sheet.set(&path.split('.').collect::<Vec<_>>(), value.clone()),
+            Does::There => {
+                if let Some(place) = at(row.name).and_then(|parameter| parameter.place(target)) {
+                    let written = sheet.written(&[row.name], value);
+                    sheet.fields.put(place, written);
+                }
+            }
             Does::Mapped(_, map) => map(row.name, value, &mut sheet)?,
             Does::Refused if is_nothing(value) => {}
             Does::Refused => return Err(sheet.no_place(row.name)),
@@ -79,9 +88,9 @@ pub(in crate::server::responses) fn rendered(
         }
     }
     end(&mut sheet);
-    let Sheet { mut options, fields, report, tools, .. } = sheet;
+    let Sheet { mut options, fields, report, tools, own_tools, .. } = sheet;
     options.tools = tools.functions;
-    Ok(Rendered { options, fields, report, tools: tools.names })
+    Ok(Rendered { options, fields, report, tools: tools.names, own_tools })
 }
 
 /// Whether a value asks for nothing.

@@ -5,9 +5,11 @@ use serde_json::Value;
 use super::kinds::unsupported;
 use crate::json::fields::Fields;
 use crate::json::object::{Node, Object};
-use crate::provider::{PromptOptions, Target};
+use crate::provider::parameters::choice::Choice;
+use crate::provider::parameters::{column, is_openais};
+use crate::provider::{PromptOptions, Target, Tool};
 use crate::server::refusal::Refusal;
-use crate::server::responses::tools::{Choice, Tools};
+use crate::server::responses::tools::Tools;
 
 /// A request to a model that is being filled in.
 #[derive(Debug)]
@@ -21,6 +23,8 @@ pub(super) struct Sheet<'a> {
     pub(super) fields: Object,
     pub(super) report: Vec<String>,
     pub(super) tools: Tools,
+    /// Those that go as they came: what they count for.
+    pub(super) own_tools: Option<Tool>,
     pub(super) choice: Option<Choice>,
     /// How many tokens the answer may have, if the client says it.
     pub(super) answer_tokens: Option<u64>,
@@ -42,9 +46,14 @@ impl Sheet<'_> {
         self.target.dialect().map(|dialect| dialect.name)
     }
 
+    /// The column of the target's wire.
+    pub(super) fn wire(&self) -> usize {
+        column(self.target)
+    }
+
     /// Whether the server is OpenAI's, or serves OpenAI's models with OpenAI's parameters.
     pub(super) fn is_openais(&self) -> bool {
-        matches!(self.dialect(), None | Some("azure"))
+        is_openais(self.target)
     }
 
     /// The client's own text of a value, by its path; else what was read of it.

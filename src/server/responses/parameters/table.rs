@@ -1,13 +1,16 @@
-//! What becomes of each parameter on each wire.
+//! What becomes of each parameter on each wire. Where a wire has a parameter of the same values, `provider::parameters` knows.
 
 use serde_json::Value;
 
 use super::kinds::Kind::{self, Flag, List, Number, Object, Pairs, Text, TextOrList, TextOrObject, Whole};
 use super::sheet::Sheet;
-use super::{anthropic, chat, converse, gemini, own};
-use crate::provider::Target;
+use super::{anthropic, chat, converse, gemini, own, wishes};
+use crate::history::Conversation;
+use crate::provider::parameters::choice::put_one_by_one;
+use crate::provider::parameters::{WIRES, column};
+use crate::provider::{PromptOptions, Target, tokens_of};
 use crate::server::refusal::Refusal;
-use Does::{At, Here, Kept, Mapped, Refused};
+use Does::{Here, Kept, Mapped, Refused, There};
 
 /// Fills a parameter in: its name, its value.
 type Map = fn(&str, &Value, &mut Sheet<'_>) -> Result<(), Refusal>;
@@ -15,8 +18,8 @@ type Map = fn(&str, &Value, &mut Sheet<'_>) -> Result<(), Refusal>;
 /// What becomes of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Does {
-    /// It is sent at this path, as it is.
-    At(&'static str),
+    /// It is sent as it is, at the place that the target has for it. Where it has none, the response repeats it.
+    There,
     /// It is sent under this name, which only the table of the documentation needs.
     Mapped(#[cfg_attr(not(test), expect(dead_code))] &'static str, Map),
     /// The response repeats it; it is not sent.
@@ -36,13 +39,9 @@ pub(super) struct Row {
     pub(super) does: [Does; WIRES.len()],
 }
 
-/// The wires, in the order of the columns.
-pub(super) const WIRES: [&str; 5] = ["openai-chat", "openai-responses", "anthropic", "gemini", "bedrock-converse"];
-
 impl Row {
     pub(super) fn on(&self, target: Target) -> Does {
-        let at = WIRES.iter().position(|name| *name == target.wire().name);
-        at.and_then(|at| self.does.get(at)).copied().unwrap_or(Refused)
+        self.does.get(column(target)).copied().unwrap_or(Refused)
     }
 }
 
@@ -57,6 +56,7 @@ const fn always(name: &'static str, kind: Kind, does: Does) -> Row {
 
 /// As it came.
 const AS_IT_IS: Does = Mapped("the same", own::same);
+const UNLESS_ZERO: Does = Mapped("the same, unless 0", own::unless_zero);
 /// Declared by the renderer.
 const DECLARED: Does = Mapped("`tools`", |_, _, _| Ok(()));
 /// Refused, unless it says what models do without a word.
@@ -67,9 +67,32 @@ const NOT_ZERO: Does =
             if value.as_f64() == Some(0.0) { Ok(()) } else { Err(sheet.no_place(name)) }
         },
     );
-const ONE_BY_ONE: Does = Mapped("`false` is refused where tools are", |name, value, sheet| {
-    if value == false && !sheet.tools.is_empty() { Err(sheet.no_word(name, "false")) } else { Ok(()) }
-});
+const NOT_ONE_BY_ONE: Does = Mapped("`false` is refused where tools are", one_by_one);
+
+/// `true` is what models do without a word. OpenAI refuses the parameter where no tools are.
+fn one_by_one(name: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
+    let asks = value == false && !sheet.tools.is_empty();
+    match !asks || put_one_by_one(sheet.wire(), sheet.choice.as_ref(), &mut sheet.fields) {
+        true => Ok(()),
+        false => Err(sheet.no_word(name, "false")),
+    }
+}
+
+/// Converse has no word for `none`: tools that are not declared would be declared again for the calls of the history.
+fn chosen(name: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
+    let choice = sheet.choose(value)?;
+    match sheet.tools.is_empty() || choice.put(sheet.wire(), &mut sheet.fields) {
+        true => Ok(()),
+        false => Err(sheet.no_word(name, "none")),
+    }
+}
+
+fn text(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
+    let text = wishes::Text::read(value, sheet)?;
+    text.refuse_verbosity(sheet)?;
+    text.put_form(sheet)
+}
+
 /// Values of `include` that ask for what other wires' answers never have, or what this server writes anyway.
 const INCLUDED: &[&str] = &[
     "code_interpreter_call.outputs",
@@ -98,8 +121,11 @@ fn window(name: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusa
         "auto" => {
             match sheet.context_tokens {
                 Some(tokens) => {
-                    let answer = sheet.answer_tokens.unwrap_or_default();
-                    sheet.options.max_tokens = Some(tokens.saturating_sub(answer).max(1));
+                    // Tools that the renderer declares count there.
+                    let own = PromptOptions::new().with_tools(sheet.own_tools.clone());
+                    let own = tokens_of(sheet.target, &Conversation::new(Vec::new()), &own);
+                    let others = sheet.answer_tokens.unwrap_or_default().saturating_add(own);
+                    sheet.options.max_tokens = Some(tokens.saturating_sub(others).max(1));
                 }
                 None => sheet.report.push(format!("{name}: the window of {} is not known: all is sent", sheet.model)),
             }
@@ -148,91 +174,40 @@ pub(super) const TABLE: &[Row] = &[
         "tool_choice",
         TextOrObject,
         [
-            Mapped("`tool_choice`", chat::tool_choice),
+            Mapped("`tool_choice`", chosen),
             AS_IT_IS,
-            Mapped("`tool_choice`", anthropic::tool_choice),
-            Mapped("`toolConfig.functionCallingConfig`", gemini::tool_choice),
-            Mapped("`toolConfig.toolChoice`; `none` is refused", converse::tool_choice),
+            Mapped("`tool_choice`", chosen),
+            Mapped("`toolConfig.functionCallingConfig`", chosen),
+            Mapped("`toolConfig.toolChoice`; `none` is refused", chosen),
         ],
     ),
     row(
         "parallel_tool_calls",
         Flag,
         [
-            Mapped("the same", chat::parallel_tool_calls),
+            Mapped("the same", one_by_one),
             AS_IT_IS,
-            Mapped("`tool_choice.disable_parallel_tool_use`", anthropic::parallel_tool_calls),
-            ONE_BY_ONE,
-            ONE_BY_ONE,
+            Mapped("`tool_choice.disable_parallel_tool_use`", one_by_one),
+            NOT_ONE_BY_ONE,
+            NOT_ONE_BY_ONE,
         ],
     ),
-    row(
-        "max_output_tokens",
-        Whole(1),
-        [
-            Mapped(
-                "`max_completion_tokens`; `max_tokens` of other servers than OpenAI's and Azure's",
-                chat::max_output_tokens,
-            ),
-            AS_IT_IS,
-            At("max_tokens"),
-            At("generationConfig.maxOutputTokens"),
-            At("inferenceConfig.maxTokens"),
-        ],
-    ),
-    row(
-        "temperature",
-        Number(0.0, 2.0),
-        [
-            At("temperature"),
-            AS_IT_IS,
-            At("temperature"),
-            At("generationConfig.temperature"),
-            At("inferenceConfig.temperature"),
-        ],
-    ),
-    row(
-        "top_p",
-        Number(0.0, 1.0),
-        [At("top_p"), AS_IT_IS, At("top_p"), At("generationConfig.topP"), At("inferenceConfig.topP")],
-    ),
-    row(
-        "presence_penalty",
-        Number(-2.0, 2.0),
-        [
-            At("presence_penalty"),
-            Mapped("the same, unless 0", own::unless_zero),
-            NOT_ZERO,
-            At("generationConfig.presencePenalty"),
-            NOT_ZERO,
-        ],
-    ),
-    row(
-        "frequency_penalty",
-        Number(-2.0, 2.0),
-        [
-            At("frequency_penalty"),
-            Mapped("the same, unless 0", own::unless_zero),
-            NOT_ZERO,
-            At("generationConfig.frequencyPenalty"),
-            NOT_ZERO,
-        ],
-    ),
+    always("max_output_tokens", Whole(1), There),
+    always("temperature", Number(0.0, 2.0), There),
+    always("top_p", Number(0.0, 1.0), There),
+    row("presence_penalty", Number(-2.0, 2.0), [There, UNLESS_ZERO, NOT_ZERO, There, NOT_ZERO]),
+    row("frequency_penalty", Number(-2.0, 2.0), [There, UNLESS_ZERO, NOT_ZERO, There, NOT_ZERO]),
     // Answers of other wires are read without them.
-    row(
-        "top_logprobs",
-        Whole(0),
-        [NOT_ZERO, Mapped("the same, unless 0", own::unless_zero), NOT_ZERO, NOT_ZERO, NOT_ZERO],
-    ),
+    row("top_logprobs", Whole(0), [NOT_ZERO, UNLESS_ZERO, NOT_ZERO, NOT_ZERO, NOT_ZERO]),
     row(
         "text",
         Object,
         [
             Mapped("`response_format`; `verbosity` at OpenAI, Azure and OpenRouter", chat::text),
             AS_IT_IS,
-            Mapped("`output_config.format`; `json_object` and `verbosity` are refused", anthropic::text),
-            Mapped("`generationConfig.responseMimeType`, `responseJsonSchema`; `verbosity` is refused", gemini::text),
-            Mapped("`outputConfig.textFormat`; `json_object` and `verbosity` are refused", converse::text),
+            Mapped("`output_config.format`; `json_object` and `verbosity` are refused", text),
+            Mapped("`generationConfig.responseMimeType`, `responseJsonSchema`; `verbosity` is refused", text),
+            Mapped("`outputConfig.textFormat`; `json_object` and `verbosity` are refused", text),
         ],
     ),
     row(
@@ -270,11 +245,11 @@ pub(super) const TABLE: &[Row] = &[
         List,
         [INCLUDES, Mapped("the same, and encrypted reasoning", own::include), INCLUDES, INCLUDES, INCLUDES],
     ),
-    row("user", Text, [OPENAIS, AS_IT_IS, Mapped("`metadata.user_id`", anthropic::person), Kept, Kept]),
-    row("safety_identifier", Text, [OPENAIS, AS_IT_IS, Mapped("`metadata.user_id`", anthropic::person), Kept, Kept]),
-    row("prompt_cache_key", Text, [OPENAIS, AS_IT_IS, Kept, Kept, Kept]),
-    row("prompt_cache_retention", Text, [OPENAIS, AS_IT_IS, Kept, Kept, Kept]),
-    row("prompt_cache_options", Object, [OPENAIS, AS_IT_IS, Kept, Kept, Kept]),
+    always("user", Text, There),
+    always("safety_identifier", Text, There),
+    always("prompt_cache_key", Text, There),
+    always("prompt_cache_retention", Text, There),
+    always("prompt_cache_options", Object, There),
     row("max_tool_calls", Whole(1), [Kept, AS_IT_IS, Kept, Kept, Kept]),
     always("metadata", Pairs, Kept),
     always("stream_options", Object, Kept),
@@ -292,5 +267,3 @@ pub(super) const TABLE: &[Row] = &[
     always("stream", Flag, Here),
     always("background", Flag, Here),
 ];
-
-const OPENAIS: Does = Mapped("the same at OpenAI and Azure, else kept", chat::at_openai);

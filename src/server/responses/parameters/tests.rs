@@ -3,37 +3,41 @@
 use std::fs;
 
 use proptest::prelude::*;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::table::{Does, TABLE, WIRES};
+use super::table::{Does, TABLE};
 use super::{Rendered, echo, rendered};
 use crate::history::{Conversation, MessageState, StoredMessage};
 use crate::json::merged::merged;
-use crate::json::object::Object;
-use crate::model::{Body, Message};
-use crate::provider::{Target, check, parse, render};
+use crate::model::Message;
+use crate::provider::parameters::{ANTHROPIC, CHAT, GEMINI, RESPONSES, WIRES, at};
+use crate::provider::{PromptOptions, Target, check, render, repair};
 use crate::server::refusal::Refusal;
-use crate::server::responses::tools::{Declared, HostedTools, custom_arguments, custom_input};
+use crate::server::responses::tools::HostedTools;
 
-const MODELS: [&str; 5] =
+pub(in crate::server::responses) const MODELS: [&str; 5] =
     ["gpt-5.1", "gpt-5.1", "claude-opus-4-8", "gemini-3-pro", "us.anthropic.claude-opus-4-8-v1:0"];
 
 fn target(name: &str) -> Target {
     name.parse().unwrap()
 }
 
-fn asked(name: &str, model: &str, request: &Value, hosted: HostedTools) -> Result<Rendered, Refusal> {
+pub(in crate::server::responses) fn asked(
+    name: &str,
+    model: &str,
+    request: &Value,
+    hosted: HostedTools,
+) -> Result<Rendered, Refusal> {
     rendered(request.as_object().unwrap(), &request.to_string(), target(name), model, hosted, Some(1000))
 }
 
-fn messages(messages: impl IntoIterator<Item = Message>) -> Conversation {
+pub(in crate::server::responses) fn messages(messages: impl IntoIterator<Item = Message>) -> Conversation {
     let stored = (0..).zip(messages).map(|(at, message)| StoredMessage::new(at, MessageState::Complete, message));
     Conversation::new(stored.collect())
 }
 
 /// The request of the model, which its own wire finds nothing wrong with.
-fn whole(name: &str, rendered: Rendered, conversation: Conversation) -> Value {
+pub(in crate::server::responses) fn whole(name: &str, rendered: Rendered, conversation: Conversation) -> Value {
     let conversation = rendered.tools.sent_in(conversation);
     let prompt = render(target(name), &conversation, &rendered.options).unwrap();
     let body = String::from_utf8(merged(&prompt.request, rendered.fields).unwrap()).unwrap();
@@ -42,182 +46,212 @@ fn whole(name: &str, rendered: Rendered, conversation: Conversation) -> Value {
     serde_json::from_str(&body).unwrap()
 }
 
-fn body(name: &str, model: &str, request: &Value) -> Value {
+pub(in crate::server::responses) fn body(name: &str, model: &str, request: &Value) -> Value {
     let rendered =
         asked(name, model, request, HostedTools::Refuse).unwrap_or_else(|refusal| panic!("{name}: {refusal:?}"));
     whole(name, rendered, messages([Message::user("hello")]))
 }
 
-fn refusal(name: &str, model: &str, request: &Value) -> (String, &'static str) {
+pub(in crate::server::responses) fn refusal(name: &str, model: &str, request: &Value) -> (String, &'static str) {
     let refusal = asked(name, model, request, HostedTools::Refuse).unwrap_err();
     assert_eq!(refusal.status, 400, "{refusal:?}");
     (refusal.param.unwrap_or_default(), refusal.code.unwrap_or_default())
 }
 
-/// What every wire can say.
-fn common() -> Value {
-    json!({
-        "model": "m", "input": "hello", "stream": false, "store": true, "metadata": { "a": "b" },
-        "max_output_tokens": 4000, "temperature": 0.5, "top_p": 0.9, "max_tool_calls": 3,
-        "tools": [
-            {
-                "type": "function", "name": "weather", "description": "The weather.", "strict": true,
-                "parameters": { "type": "object", "properties": { "city": { "type": "string" } }, "required": ["city"], "additionalProperties": false },
-            },
-            { "type": "function", "name": "clock", "parameters": null },
-        ],
-        "tool_choice": { "type": "function", "name": "clock" },
-        "text": { "format": {
-            "type": "json_schema", "name": "answer", "strict": true, "description": "An answer.",
-            "schema": { "type": "object", "properties": { "z": { "type": "string" }, "a": { "type": "string" } } },
-        } },
-        "reasoning": { "effort": "low", "summary": "auto" },
-        "service_tier": "default",
+fn tools() -> Value {
+    let city = json!({ "type": "object", "properties": { "city": { "type": "string" } }, "required": ["city"], "additionalProperties": false });
+    json!([
+        { "type": "function", "name": "weather", "description": "The weather.", "strict": true, "parameters": city },
+        { "type": "function", "name": "clock", "parameters": { "type": "object", "properties": {} } },
+    ])
+}
+
+/// Parameters whose values are the same on every wire that has them.
+fn any_common() -> impl Strategy<Value = Value> {
+    let choices = [json!("auto"), json!("none"), json!("required"), json!({ "type": "function", "name": "clock" })];
+    let schema = json!({ "type": "object", "properties": { "z": { "type": "string" }, "a": { "type": "string" } } });
+    let forms = [
+        json!({ "format": { "type": "text" } }),
+        json!({ "format": { "type": "json_object" } }),
+        json!({ "format": { "type": "json_schema", "name": "answer", "schema": schema } }),
+        json!({ "format": { "type": "json_schema", "name": "answer", "strict": true, "description": "An answer.", "schema": schema } }),
+    ];
+    let fields = (
+        proptest::option::of(1..100_000_u64),
+        proptest::option::of((0..=100_u8).prop_map(|number| f64::from(number) / 100.0)),
+        proptest::option::of(proptest::sample::select(choices.to_vec())),
+        proptest::option::of(any::<bool>()),
+        proptest::option::of(proptest::sample::select(forms.to_vec())),
+        any::<bool>(),
+    );
+    fields.prop_map(|(tokens, number, choice, parallel, text, has_tools)| {
+        let choice = choice.filter(|choice| has_tools || choice == "auto" || choice == "none");
+        json!({
+            "max_output_tokens": tokens, "temperature": number, "top_p": number, "user": tokens.map(|_| "u-1"),
+            "tool_choice": choice, "parallel_tool_calls": parallel, "text": text,
+            "tools": if has_tools { tools() } else { Value::Null },
+        })
     })
 }
 
-fn weather() -> Value {
-    json!({ "type": "object", "properties": { "city": { "type": "string" } }, "required": ["city"], "additionalProperties": false })
+/// What of a request's field is on the wire, as Responses says it.
+fn said(wire: usize, name: &str, request: &Value) -> Value {
+    let has_tools = request["tools"].is_array();
+    let value = request[name].clone();
+    match name {
+        "tool_choice" | "parallel_tool_calls" if !has_tools && wire != RESPONSES => Value::Null,
+        // Several at once is what models do without a word.
+        "parallel_tool_calls" if value == true && wire != RESPONSES => Value::Null,
+        "parallel_tool_calls" if wire == ANTHROPIC && request["tool_choice"] == "none" => Value::Null,
+        // It holds the word that no two are called at once.
+        "tool_choice"
+            if wire == ANTHROPIC && value.is_null() && request["parallel_tool_calls"] == false && has_tools =>
+        {
+            json!("auto")
+        }
+        "text" if value["format"]["type"] == "text" && wire != RESPONSES => Value::Null,
+        // There a schema has neither name nor description, and always counts.
+        "text" if wire == ANTHROPIC || wire == GEMINI => match value["format"].get("schema") {
+            Some(schema) => json!({ "format": { "name": "answer", "type": "json_schema", "schema": schema } }),
+            None => value,
+        },
+        "text" if wire != CHAT && wire != RESPONSES => {
+            let mut value = value;
+            value.get_mut("format").and_then(Value::as_object_mut).map(|format| format.remove("strict"));
+            value
+        }
+        "user" if wire != CHAT && wire != RESPONSES && wire != ANTHROPIC => Value::Null,
+        _ => value,
+    }
 }
 
-fn schema() -> Value {
-    json!({ "type": "object", "properties": { "z": { "type": "string" }, "a": { "type": "string" } } })
+proptest! {
+    /// A request of the model, taken for one of its own wire, is the request that the client sent.
+    #[test]
+    fn what_is_sent_crosses_back_to_what_was_asked(request in any_common()) {
+        for (wire, (name, model)) in WIRES.into_iter().zip(MODELS).enumerate() {
+            let found = match asked(name, model, &request, HostedTools::Refuse) {
+                Ok(found) => whole(name, found, messages([Message::user("hello")])),
+                Err(refusal) => {
+                    let is_unsaid = match refusal.param.as_deref() {
+                        Some("text.format") => wire != CHAT && wire != GEMINI,
+                        Some("tool_choice") => request["tool_choice"] == "none",
+                        Some("parallel_tool_calls") => request["parallel_tool_calls"] == false,
+                        _ => false,
+                    };
+                    prop_assert!(is_unsaid && wire > RESPONSES, "{name}: {refusal:?}");
+                    continue;
+                }
+            };
+            let back = repair(target(name), Target::OPENAI_RESPONSES, &found.to_string(), &PromptOptions::new()).unwrap();
+            let back: Value = serde_json::from_str(back.request.get()).unwrap();
+            for field in ["max_output_tokens", "temperature", "top_p", "user", "tool_choice", "parallel_tool_calls", "text"] {
+                let (found, wanted) = (&back[field], said(wire, field, &request));
+                let is_default = field == "max_output_tokens" && request[field].is_null() && wire == ANTHROPIC;
+                prop_assert!(is_default || *found == wanted, "{name} {field}: {found} is not {wanted}\n{back}");
+            }
+            let names = |request: &Value| -> Vec<Value> {
+                request["tools"].as_array().into_iter().flatten().map(|tool| tool["name"].clone()).collect()
+            };
+            prop_assert_eq!(names(&back), names(&request));
+        }
+    }
 }
 
-fn nothing() -> Value {
-    json!({ "type": "object", "properties": {} })
-}
-
+/// What only some models take, and each in its own words.
 #[test]
-fn the_whole_request_of_chat_completions() {
-    let expected = json!({
-        "model": "gpt-5.1", "stream": true, "stream_options": { "include_usage": true },
-        "messages": [{ "role": "user", "content": "hello" }],
-        "tools": [
-            { "type": "function", "function": { "name": "weather", "description": "The weather.", "parameters": weather(), "strict": true } },
-            { "type": "function", "function": { "name": "clock", "parameters": nothing() } },
-        ],
-        "tool_choice": { "type": "function", "function": { "name": "clock" } },
-        "max_completion_tokens": 4000, "temperature": 0.5, "top_p": 0.9,
-        "response_format": { "type": "json_schema", "json_schema": {
-            "name": "answer", "strict": true, "description": "An answer.", "schema": schema(),
-        } },
-        "reasoning_effort": "low", "service_tier": "default",
+fn reasoning_and_tiers_are_in_the_words_of_the_model() {
+    let effort = |word: &str| json!({ "reasoning": { "effort": word } });
+    let shown = json!({ "reasoning": { "effort": "low", "summary": "auto" } });
+    let tier = json!({ "service_tier": "default" });
+    let table = [
+        ("openai-chat", "gpt-5.1", shown.clone(), json!({ "reasoning_effort": "low" })),
+        ("openai-chat/groq", "m", tier.clone(), json!({ "service_tier": "default" })),
+        ("openai-chat/ollama", "qwen3", tier.clone(), json!({})),
+        (
+            "anthropic",
+            "claude-opus-4-8",
+            shown.clone(),
+            json!({
+                "thinking": { "type": "adaptive", "display": "summarized" }, "output_config": { "effort": "low" },
+            }),
+        ),
+        (
+            "anthropic",
+            "claude-opus-4-1",
+            effort("low"),
+            json!({ "thinking": { "type": "enabled", "budget_tokens": 4096 } }),
+        ),
+        ("anthropic", "claude-opus-4-8", tier.clone(), json!({ "service_tier": "standard_only" })),
+        (
+            "gemini",
+            "gemini-3-pro",
+            shown.clone(),
+            json!({
+                "generationConfig": { "thinkingConfig": { "thinkingLevel": "low", "includeThoughts": true } },
+            }),
+        ),
+        (
+            "gemini",
+            "gemini-2.5-flash",
+            effort("none"),
+            json!({ "generationConfig": { "thinkingConfig": { "thinkingBudget": 0 } } }),
+        ),
+        ("gemini", "gemini-3-pro", tier.clone(), json!({ "serviceTier": "standard" })),
+        (
+            "bedrock-converse",
+            "us.anthropic.claude-opus-4-8-v1:0",
+            shown,
+            json!({
+                "additionalModelRequestFields": { "thinking": { "type": "adaptive", "display": "summarized" } },
+                "outputConfig": { "effort": "low" },
+            }),
+        ),
+        (
+            "bedrock-converse",
+            "us.amazon.nova-2-lite-v1:0",
+            effort("high"),
+            json!({
+                "additionalModelRequestFields": { "reasoningConfig": { "type": "enabled", "maxReasoningEffort": "high" } },
+            }),
+        ),
+        ("bedrock-converse", "x", tier, json!({ "serviceTier": { "type": "default" } })),
+    ];
+    for (name, model, request, more) in table {
+        let mut expected = body(name, model, &json!({}));
+        expected.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        assert_eq!(body(name, model, &request), expected, "{name} {model} {request}");
+    }
+    // A budget is at most the half of the answer.
+    let short = json!({ "reasoning": { "effort": "low" }, "max_output_tokens": 4000 });
+    assert_eq!(body("anthropic", "claude-opus-4-1", &short)["thinking"]["budget_tokens"], 2000);
+}
+
+/// What every request says, and what only some servers do not know.
+#[test]
+fn a_request_begins_as_its_server_wants_it() {
+    let hello = json!([{ "role": "user", "content": "hello" }]);
+    let expected =
+        json!({ "model": "m", "stream": true, "stream_options": { "include_usage": true }, "messages": hello });
+    assert_eq!(body("openai-chat", "m", &json!({})), expected);
+    let expected = json!({ "model": "m", "stream": true, "messages": hello });
+    assert_eq!(body("openai-chat/mistral", "m", &json!({})), expected);
+    let given = json!({
+        "tools": [{ "type": "web_search" }], "include": ["message.output_text.logprobs"], "previous_response_id": "resp_1",
+        "max_tool_calls": 3, "reasoning": { "effort": "low" },
     });
-    assert_eq!(body("openai-chat", "gpt-5.1", &common()), expected);
-
-    let mut others = expected;
-    let fields = others.as_object_mut().unwrap();
-    fields.remove("service_tier");
-    let most = fields.remove("max_completion_tokens").unwrap();
-    fields.insert("max_tokens".to_owned(), most);
-    fields.insert("model".to_owned(), "qwen3".into());
-    assert_eq!(body("openai-chat/ollama", "qwen3", &common()), others);
-    assert_eq!(body("openai-chat/compatible", "qwen3", &common()), others);
-    let fields = others.as_object_mut().unwrap();
-    fields.remove("stream_options");
-    assert_eq!(body("openai-chat/mistral", "qwen3", &common()), others);
-}
-
-#[test]
-fn the_whole_request_of_responses() {
-    let mut given = common();
-    given["tools"].as_array_mut().unwrap().push(json!({ "type": "web_search" }));
-    given["include"] = json!(["message.output_text.logprobs"]);
-    given["previous_response_id"] = json!("resp_1");
     let expected = json!({
-        "model": "gpt-5.1", "stream": true, "store": false,
+        "model": "m", "stream": true, "store": false,
         "include": ["message.output_text.logprobs", "reasoning.encrypted_content"],
         "input": [{ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "hello" }] }],
-        "tools": given["tools"], "tool_choice": given["tool_choice"], "text": given["text"], "reasoning": given["reasoning"],
-        "max_output_tokens": 4000, "max_tool_calls": 3, "temperature": 0.5, "top_p": 0.9, "service_tier": "default",
+        "tools": given["tools"], "max_tool_calls": 3, "reasoning": given["reasoning"],
     });
-    assert_eq!(body("openai-responses", "gpt-5.1", &given), expected);
-    let least = json!({ "input": "hello", "tools": [], "presence_penalty": 0.0 });
-    let expected = json!({
-        "model": "m", "stream": true, "store": false, "include": ["reasoning.encrypted_content"], "input": expected["input"],
-    });
-    assert_eq!(body("openai-responses", "m", &least), expected);
-}
-
-#[test]
-fn the_whole_request_of_messages() {
-    let expected = json!({
-        "model": "claude-opus-4-8", "stream": true, "max_tokens": 4000,
-        "messages": [{ "role": "user", "content": [{ "type": "text", "text": "hello" }] }],
-        "tools": [
-            { "name": "weather", "description": "The weather.", "input_schema": weather(), "strict": true },
-            { "name": "clock", "input_schema": nothing() },
-        ],
-        "tool_choice": { "type": "tool", "name": "clock" },
-        "temperature": 0.5, "top_p": 0.9,
-        "thinking": { "type": "adaptive", "display": "summarized" },
-        "output_config": { "format": { "type": "json_schema", "schema": schema() }, "effort": "low" },
-        "service_tier": "standard_only",
-    });
-    assert_eq!(body("anthropic", "claude-opus-4-8", &common()), expected);
-
-    // An older model thinks with a budget, of the half of the answer at most, and has no strict tools.
-    let mut older = expected;
-    older["model"] = json!("claude-opus-4-1");
-    older["thinking"] = json!({ "type": "enabled", "budget_tokens": 2000 });
-    older["output_config"].as_object_mut().unwrap().remove("effort");
-    older["tools"][0].as_object_mut().unwrap().remove("strict");
-    assert_eq!(body("anthropic", "claude-opus-4-1", &common()), older);
-
-    let least = json!({ "tools": common()["tools"], "parallel_tool_calls": false, "safety_identifier": "x" });
-    let found = body("anthropic", "claude-sonnet-4-5", &least);
-    assert_eq!(found["tool_choice"], json!({ "type": "auto", "disable_parallel_tool_use": true }));
-    assert_eq!((&found["max_tokens"], &found["metadata"]), (&json!(64_000), &json!({ "user_id": "x" })));
-    assert!(found.get("thinking").is_none());
-}
-
-#[test]
-fn the_whole_request_of_gemini() {
-    let expected = json!({
-        "contents": [{ "role": "user", "parts": [{ "text": "hello" }] }],
-        "tools": [{ "functionDeclarations": [
-            { "name": "weather", "description": "The weather.", "parametersJsonSchema": weather() },
-            { "name": "clock", "parametersJsonSchema": nothing() },
-        ] }],
-        "toolConfig": { "functionCallingConfig": { "mode": "ANY", "allowedFunctionNames": ["clock"] } },
-        "generationConfig": {
-            "maxOutputTokens": 4000, "temperature": 0.5, "topP": 0.9,
-            "responseMimeType": "application/json", "responseJsonSchema": schema(),
-            "thinkingConfig": { "thinkingLevel": "low", "includeThoughts": true },
-        },
-        "serviceTier": "standard",
-    });
-    assert_eq!(body("gemini", "gemini-3-pro", &common()), expected);
-    let older = body("gemini", "gemini-2.5-flash", &json!({ "reasoning": { "effort": "none" } }));
-    assert_eq!(older["generationConfig"], json!({ "thinkingConfig": { "thinkingBudget": 0 } }));
-}
-
-#[test]
-fn the_whole_request_of_converse() {
-    let expected = json!({
-        "messages": [{ "role": "user", "content": [{ "text": "hello" }] }],
-        "toolConfig": {
-            "tools": [
-                { "toolSpec": { "name": "weather", "description": "The weather.", "inputSchema": { "json": weather() }, "strict": true } },
-                { "toolSpec": { "name": "clock", "inputSchema": { "json": nothing() } } },
-            ],
-            "toolChoice": { "tool": { "name": "clock" } },
-        },
-        "inferenceConfig": { "maxTokens": 4000, "temperature": 0.5, "topP": 0.9 },
-        "outputConfig": {
-            "textFormat": { "type": "json_schema", "structure": { "jsonSchema": {
-                "name": "answer", "description": "An answer.", "schema": schema().to_string(),
-            } } },
-            "effort": "low",
-        },
-        "additionalModelRequestFields": { "thinking": { "type": "adaptive", "display": "summarized" } },
-        "serviceTier": { "type": "default" },
-    });
-    assert_eq!(body("bedrock-converse", "us.anthropic.claude-opus-4-8-v1:0", &common()), expected);
-    let nova = body("bedrock-converse", "us.amazon.nova-2-lite-v1:0", &json!({ "reasoning": { "effort": "high" } }));
-    let reasoning = json!({ "reasoningConfig": { "type": "enabled", "maxReasoningEffort": "high" } });
-    assert_eq!(nova["additionalModelRequestFields"], reasoning);
+    assert_eq!(body("openai-responses", "m", &given), expected);
+    let least = json!({ "tools": [], "presence_penalty": 0.0 });
+    assert_eq!(body("openai-responses", "m", &least)["include"], json!(["reasoning.encrypted_content"]));
+    assert_eq!(body("openai-responses", "m", &least).as_object().unwrap().len(), 5);
+    let strict = |model: &str| body("anthropic", model, &json!({ "tools": tools() }))["tools"][0]["strict"].clone();
+    assert_eq!((strict("claude-opus-4-8"), strict("claude-opus-4-1")), (json!(true), Value::Null));
 }
 
 #[test]
@@ -230,162 +264,6 @@ fn a_schema_keeps_the_order_of_its_keys() {
         let prompt = render(target(name), &messages([Message::user("hello")]), &rendered.options).unwrap();
         let body = String::from_utf8(merged(&prompt.request, rendered.fields).unwrap()).unwrap().replace('\\', "");
         assert_eq!(body.matches(r#""properties":{"z":{},"a":{}}"#).count(), 2, "{name}: {body}");
-    }
-}
-
-#[test]
-fn a_custom_tool_and_a_namespace_are_functions_and_come_back() {
-    let tools = json!([
-        { "type": "namespace", "name": "crm", "description": "Customers.", "tools": [
-            { "type": "function", "name": "find", "parameters": { "type": "object" } },
-            { "type": "custom", "name": "note", "description": "Writes." },
-        ] },
-        { "type": "function", "name": "crm__find", "parameters": { "type": "object" } },
-        { "type": "namespace", "name": "mcp__shell__", "tools": [{ "type": "function", "name": "run" }] },
-        { "type": "custom", "name": "patch", "format": { "type": "grammar", "syntax": "lark", "definition": "start: /x/" } },
-        { "type": "function", "name": "a name.with marks" },
-    ]);
-    let item = |text: &str| {
-        let parsed = parse(Target::OPENAI_RESPONSES, &format!("{{\"input\":[{text}]}}")).unwrap();
-        parsed.messages.into_iter().next().unwrap()
-    };
-    let history = messages([
-        Message::user("hello"),
-        Message {
-            chunks: [
-                r#"{"type":"function_call","call_id":"1","name":"find","namespace":"crm","arguments":"{\"a\":1}"}"#,
-                r#"{"type":"custom_tool_call","call_id":"2","name":"patch","input":"*** Begin\n\"x\""}"#,
-                r#"{"type":"custom_tool_call","call_id":"3","name":"note","namespace":"crm","input":"n"}"#,
-                r#"{"type":"function_call","call_id":"4","name":"gone","namespace":"crm","arguments":"{}"}"#,
-            ]
-            .into_iter()
-            .flat_map(|text| item(text).chunks)
-            .collect(),
-            ..Message::assistant([])
-        },
-        Message::tool("1", "r"),
-        Message::tool("2", "r"),
-        Message::tool("3", "r"),
-        Message::tool("4", "r"),
-        Message::user("go on"),
-    ]);
-    let choice = json!({ "type": "custom", "name": "patch" });
-    for (name, model) in WIRES.into_iter().zip(MODELS).filter(|(name, _)| *name != "openai-responses") {
-        let rendered =
-            asked(name, model, &json!({ "tools": tools, "tool_choice": choice }), HostedTools::Refuse).unwrap();
-        let names: Vec<String> = rendered.options.tools.iter().map(|tool| tool.name.clone()).collect();
-        let back: Vec<Declared> = names.iter().map(|name| rendered.tools.back(name)).collect();
-        let of = |name: &str, namespace: Option<&str>| Declared::Function {
-            name: name.to_owned(),
-            namespace: namespace.map(str::to_owned),
-        };
-        let custom = |name: &str, namespace: Option<&str>| Declared::Custom {
-            name: name.to_owned(),
-            namespace: namespace.map(str::to_owned),
-        };
-        assert_eq!(
-            back,
-            [
-                of("crm__find", None),
-                custom("patch", None),
-                of("a name.with marks", None),
-                of("find", Some("crm")),
-                custom("note", Some("crm")),
-                of("run", Some("mcp__shell__")),
-            ]
-        );
-        assert_eq!(
-            [&names[0], &names[1], &names[4], &names[5]],
-            ["crm__find", "patch", "crm__note", "mcp__shell__run"]
-        );
-        // The name of the namespace's own tool is free, and no other.
-        assert_ne!(names[3], names[0]);
-        let all_take =
-            |name: &String| name.len() <= 64 && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
-        assert!(names.iter().all(all_take), "{names:?}");
-        assert!(rendered.options.tools[1].parameters.as_str().contains("lark"));
-        assert_eq!(rendered.options.tools[3].description.as_deref(), Some("Customers."));
-
-        let sent = rendered.tools.sent_in(history.clone());
-        let calls = sent.messages()[1].message.chunks.iter().map(|chunk| match &chunk.body {
-            Body::ToolCall { name, arguments, .. } => (name.clone(), arguments.clone()),
-            other => panic!("{other:?}"),
-        });
-        let calls: Vec<_> = calls.collect();
-        let wanted = [
-            (names[3].clone(), r#"{"a":1}"#.to_owned()),
-            ("patch".to_owned(), r#"{"input":"*** Begin\n\"x\""}"#.to_owned()),
-            ("crm__note".to_owned(), r#"{"input":"n"}"#.to_owned()),
-            ("crm__gone".to_owned(), "{}".to_owned()),
-        ];
-        assert_eq!(calls, wanted);
-        // The renderer keeps these names: the model sees calls of what is declared.
-        let body = whole(name, rendered, history.clone()).to_string();
-        for name in &names {
-            assert!(body.contains(&format!("\"{name}\"")), "{name}: {body}");
-        }
-        assert!(body.contains("crm__gone") && !body.contains("malformed_arguments"), "{body}");
-    }
-    assert_eq!(custom_input(&custom_arguments("a\n\"b\"")), "a\n\"b\"");
-    for odd in ["", "{}", r#"{"input":1}"#, r#"{"input":"a","more":1}"#, "[1]", "text"] {
-        assert_eq!(custom_input(odd), odd);
-    }
-}
-
-#[test]
-fn responses_keep_all_kinds_of_tools() {
-    let tools = json!([
-        { "type": "namespace", "name": "crm", "description": "", "tools": [{ "type": "function", "name": "find" }] },
-        { "type": "custom", "name": "patch" },
-        { "type": "function", "name": "find" },
-        { "type": "local_shell" },
-    ]);
-    let rendered = asked("openai-responses", "gpt-5.1", &json!({ "tools": tools }), HostedTools::Refuse).unwrap();
-    assert!(rendered.options.tools.is_empty());
-    assert_eq!(rendered.tools.back("patch"), Declared::Custom { name: "patch".to_owned(), namespace: None });
-    assert_eq!(rendered.tools.back("find"), Declared::Function { name: "find".to_owned(), namespace: None });
-    let call = r#"{"type":"custom_tool_call","call_id":"2","name":"patch","input":"x","id":"ctc_1"}"#;
-    let parsed = parse(Target::OPENAI_RESPONSES, &format!("{{\"input\":[{call}]}}")).unwrap();
-    let history = messages(parsed.messages.into_iter().chain([Message::tool("2", "r")]));
-    assert_eq!(rendered.tools.sent_in(history.clone()), history);
-    assert_eq!(whole("openai-responses", rendered, history)["tools"], tools);
-}
-
-#[test]
-fn allowed_tools_are_all_that_is_declared() {
-    let tools = json!([
-        { "type": "function", "name": "a" },
-        { "type": "custom", "name": "b" },
-        { "type": "namespace", "name": "n", "tools": [{ "type": "function", "name": "c" }, { "type": "function", "name": "d" }] },
-    ]);
-    let of = |mode: Value, allowed: Value| {
-        let request =
-            json!({ "tools": tools, "tool_choice": { "type": "allowed_tools", "mode": mode, "tools": allowed } });
-        let found = body("openai-chat", "m", &request);
-        let names =
-            found["tools"].as_array().map(|tools| tools.iter().map(|tool| tool["function"]["name"].clone()).collect());
-        (found["tool_choice"].clone(), Value::Array(names.unwrap_or_default()))
-    };
-    let (a, b, n) = (
-        json!({ "type": "function", "name": "a" }),
-        json!({ "type": "custom", "name": "b" }),
-        json!({ "type": "namespace", "name": "n" }),
-    );
-    assert_eq!(of(json!("required"), json!([a])), (json!("required"), json!(["a"])));
-    assert_eq!(of(json!(null), json!([b, n])), (json!("auto"), json!(["b", "n__c", "n__d"])));
-    let d = json!({ "type": "function", "name": "d", "namespace": "n" });
-    assert_eq!(of(json!("auto"), json!([d])), (json!("auto"), json!(["n__d"])));
-    assert_eq!(of(json!("auto"), json!([])), (json!(null), json!([])));
-}
-
-#[test]
-fn hosted_tools_are_refused_or_left_out_and_reported() {
-    let request = json!({ "tools": [{ "type": "function", "name": "a" }, { "type": "web_search" }] });
-    for (name, model) in WIRES.into_iter().zip(MODELS).filter(|(name, _)| *name != "openai-responses") {
-        assert_eq!(refusal(name, model, &request), ("tools[1]".to_owned(), "unsupported_parameter"));
-        let rendered = asked(name, model, &request, HostedTools::Drop).unwrap();
-        assert_eq!(rendered.report, [format!("tools[1]: {name} has no tool of type web_search: not sent")]);
-        assert_eq!(rendered.options.tools.len(), 1);
     }
 }
 
@@ -484,6 +362,15 @@ fn a_window_leaves_room_for_the_answer() {
     let there = of("openai-responses", None);
     assert!(there.fields.has(&["truncation"]) && there.report.is_empty());
     assert!(!of("openai-responses", Some(10)).fields.has(&["truncation"]));
+    // Tools that no renderer declares count here.
+    let long = json!({ "tools": [{ "type": "function", "name": "f", "description": "word ".repeat(300) }] });
+    let left = |more: Value| {
+        let mut request = json!({ "truncation": "auto", "max_output_tokens": 100 });
+        request.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        asked("openai-responses", "m", &request, HostedTools::Refuse).unwrap().options.max_tokens.unwrap()
+    };
+    assert_eq!(left(json!({})), 900);
+    assert!((1..700).contains(&left(long)));
 }
 
 /// A value of each parameter that asks for something.
@@ -533,7 +420,10 @@ fn every_parameter_is_mapped_kept_or_refused() {
                     assert!(row.name == "stream_options" || given.get(row.name) == Some(&request[row.name]), "{place}");
                 }
                 Does::Here => assert_eq!(with.unwrap(), without, "{place}"),
-                Does::At(_) | Does::Mapped(..) => match with {
+                Does::There if at(row.name).unwrap().place(target(name)).is_none() => {
+                    assert_eq!(with.unwrap(), without, "{place}");
+                }
+                Does::There | Does::Mapped(..) => match with {
                     Ok(with) => assert_ne!(with, without, "{place}"),
                     Err(refusal) => assert_eq!(refusal.code, Some("unsupported_parameter"), "{place}"),
                 },
@@ -666,39 +556,31 @@ fn a_response_repeats_its_request_with_defaults() {
     assert_eq!(found, expected);
 }
 
-#[test]
-fn the_history_is_merged_as_it_is_written() {
-    let of = |history: &str, set: &[(&[&str], Value)]| {
-        let mut fields = Object::default();
-        set.iter().for_each(|(path, value)| fields.set(path, value.clone()));
-        let history = RawValue::from_string(history.to_owned()).unwrap();
-        String::from_utf8(merged(&history, fields).unwrap()).unwrap()
-    };
-    let history = r#"{"messages":[ 1e1 ],"toolConfig":{"tools":[{"b":1,"a":2}],"x":{"y":1}},"n":null}"#;
-    let set: &[(&[&str], Value)] = &[
-        (&["model"], json!("m")),
-        (&["toolConfig", "toolChoice"], json!({})),
-        (&["toolConfig", "x", "z"], json!(2)),
-        (&["n"], json!(3)),
-    ];
-    let expected = r#"{"model":"m","messages":[ 1e1 ],"toolConfig":{"toolChoice":{},"tools":[{"b":1,"a":2}],"x":{"z":2,"y":1}},"n":3}"#;
-    assert_eq!(of(history, set), expected);
-    assert_eq!(of("{}", &[]), "{}");
-    assert_eq!(of(r#"{"a":1}"#, &[(&["a", "b"], json!(2)), (&["c"], json!({}))]), r#"{"c":{},"a":{"b":2}}"#);
-}
-
 /// Where the documentation has the table.
 const DOCUMENT: &str = "src/docs/responses.md";
 const BEGINS: &str = "<!-- The table below is written by src/server/responses/parameters/tests.rs: UPDATE=1. -->\n";
 const ENDS: &str = "<!-- The end of the table. -->\n";
 
+/// Where a wire has a parameter, in words.
+fn there(name: &str, wire: usize) -> String {
+    let parameter = at(name).unwrap_or_else(|| panic!("{name} is in no table"));
+    match parameter.paths(wire) {
+        [] => "kept".to_owned(),
+        [path] if path == &name && parameter.is_openais && wire == CHAT => {
+            "the same at OpenAI and Azure, else kept".to_owned()
+        }
+        [path] if path == &name => "the same".to_owned(),
+        [path] => format!("`{path}`"),
+        [newer, .., older] => format!("`{newer}`; `{older}` of other servers than OpenAI's and Azure's"),
+    }
+}
+
 #[test]
 fn the_documentation_has_the_table() {
     let mut table = format!("\n| parameter | {} |\n|{}\n", WIRES.join(" | "), "---|".repeat(WIRES.len() + 1));
     for row in TABLE {
-        let cells = row.does.map(|does| match does {
-            Does::At(path) if path == row.name => "the same".to_owned(),
-            Does::At(path) => format!("`{path}`"),
+        let cells = std::array::from_fn::<_, { WIRES.len() }, _>(|wire| match row.does[wire] {
+            Does::There => there(row.name, wire),
             Does::Mapped(name, _) => name.to_owned(),
             Does::Kept => "kept".to_owned(),
             Does::Refused => "refused".to_owned(),
@@ -715,9 +597,4 @@ fn the_documentation_has_the_table() {
     }
     let known = fs::read_to_string(DOCUMENT).unwrap();
     assert!(known == found, "UPDATE=1 writes the table of {DOCUMENT} again");
-}
-
-#[test]
-fn the_columns_are_the_wires() {
-    assert_eq!(crate::provider::WIRES.iter().map(|wire| wire.name).collect::<Vec<_>>(), WIRES);
 }

@@ -1,36 +1,32 @@
 //! Values that several wires read: the format of a text, and reasoning.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::kinds::{missing, unknown, wrong};
 use super::sheet::Sheet;
+use crate::provider::parameters::RESPONSES;
+use crate::provider::parameters::form::Form;
 use crate::server::refusal::Refusal;
-
-/// What a text has to be.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Format<'a> {
-    Plain,
-    AnyJson,
-    Schema { fields: &'a Map<String, Value>, name: &'a str, schema: &'a Value },
-}
-
-/// The path of the schema in a request.
-pub(super) const SCHEMA: &[&str] = &["text", "format", "schema"];
 
 /// The parameter `text`: the format, and how many words.
 #[derive(Debug)]
 pub(super) struct Text<'a> {
-    pub(super) format: Format<'a>,
+    form: Form,
     pub(super) verbosity: Option<&'a str>,
 }
 
 impl<'a> Text<'a> {
-    pub(super) fn read(value: &'a Value) -> Result<Self, Refusal> {
-        let mut read = Self { format: Format::Plain, verbosity: None };
+    pub(super) fn read(value: &'a Value, sheet: &Sheet<'_>) -> Result<Self, Refusal> {
+        let mut read = Self { form: Form::Text, verbosity: None };
         for (name, value) in given(value) {
             match name.as_str() {
                 "verbosity" => read.verbosity = Some(string("text.verbosity", value)?),
-                "format" => read.format = Format::read(value)?,
+                "format" => {
+                    check(value)?;
+                    let written = RawValue::from_string(sheet.written(&["text", "format"], value).to_string()).ok();
+                    read.form = written.and_then(|raw| Form::read(RESPONSES, &raw)).unwrap_or(Form::Text);
+                }
                 _ => return Err(unknown(&format!("text.{name}"))),
             }
         }
@@ -47,28 +43,36 @@ impl<'a> Text<'a> {
             Some(word) => Err(sheet.no_word("text.verbosity", word)),
         }
     }
+
+    pub(super) fn put_form(&self, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
+        match self.form.put(sheet.wire(), &mut sheet.fields) {
+            true => Ok(()),
+            false => Err(sheet.no_word("text.format", "json_object")),
+        }
+    }
 }
 
-impl<'a> Format<'a> {
-    fn read(value: &'a Value) -> Result<Self, Refusal> {
-        let fields = value.as_object().ok_or_else(|| wrong("text.format", "an object", value))?;
-        let field = |name: &str| fields.get(name).filter(|value| !value.is_null());
-        let kind = field("type").ok_or_else(|| missing("text.format.type"))?;
-        match string("text.format.type", kind)? {
-            "text" => Ok(Self::Plain),
-            "json_object" => Ok(Self::AnyJson),
-            "json_schema" => {
-                let schema = field("schema").ok_or_else(|| missing("text.format.schema"))?;
-                if !schema.is_object() {
-                    return Err(wrong("text.format.schema", "an object", schema));
-                }
-                let name = field("name").ok_or_else(|| missing("text.format.name"))?;
-                Ok(Self::Schema { fields, name: string("text.format.name", name)?, schema })
+/// Refuses a format that is none.
+fn check(value: &Value) -> Result<(), Refusal> {
+    let fields = value.as_object().ok_or_else(|| wrong("text.format", "an object", value))?;
+    let field = |name: &str| fields.get(name).filter(|value| !value.is_null());
+    let kind = field("type").ok_or_else(|| missing("text.format.type"))?;
+    match string("text.format.type", kind)? {
+        "text" | "json_object" => Ok(()),
+        "json_schema" => {
+            let schema = field("schema").ok_or_else(|| missing("text.format.schema"))?;
+            if !schema.is_object() {
+                return Err(wrong("text.format.schema", "an object", schema));
             }
-            other => {
-                Err(Refusal::value("text.format.type", &format!("'{other}' is not text, json_object or json_schema")))
+            let name = field("name").ok_or_else(|| missing("text.format.name"))?;
+            string("text.format.name", name)?;
+            field("description").map_or(Ok(""), |value| string("text.format.description", value))?;
+            match field("strict").filter(|value| !value.is_boolean()) {
+                Some(value) => Err(wrong("text.format.strict", "a boolean", value)),
+                None => Ok(()),
             }
         }
+        other => Err(Refusal::value("text.format.type", &format!("'{other}' is not text, json_object or json_schema"))),
     }
 }
 
