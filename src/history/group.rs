@@ -12,7 +12,7 @@ use crate::record::{self, ChunkLine, Line, MessageHeader, Record, Remove, Rewind
 
 /// A message in its place.
 ///
-/// As JSON: `index`, `state`, `first_seq`, `last_seq`, then the message's own fields.
+/// As JSON: `index`, `state`, `first_seq`, `last_seq`, `chunk_indexes`, then the message's own fields.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -25,8 +25,7 @@ pub struct StoredMessage {
     pub first_seq: u64,
     /// The seq of its last entry.
     pub last_seq: u64,
-    /// The chunks' indexes in the log, for each chunk of the message.
-    #[serde(skip)]
+    /// The chunks' indexes in the log, for each chunk of the message, in the order of its chunks: 0-based, never reused.
     pub chunk_indexes: Vec<u32>,
     /// The message.
     #[serde(flatten)]

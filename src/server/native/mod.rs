@@ -42,8 +42,8 @@ const PAGE: &str = r#"{"items":[{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3
 const APPENDED: &str = r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","first_seq":1,"last_seq":1,"message_indexes":[0],"durable":true,"duplicate":false}"#;
 const CHANGED: &str = r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","first_seq":2,"last_seq":2,"message_indexes":[],"durable":true,"duplicate":false}"#;
 const INGESTED: &str = r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","first_seq":2,"last_seq":4,"message_indexes":[1],"durable":true,"duplicate":false,"finish_reason":"stop"}"#;
-const MESSAGE: &str = r#"{"index":0,"state":"complete","first_seq":1,"last_seq":1,"role":"user","chunks":[{"type":"text","text":"hello"}],"created_at":"2026-11-22T09:00:00.000000Z"}"#;
-const MESSAGES: &str = r#"{"messages":[{"index":0,"state":"complete","first_seq":1,"last_seq":1,"role":"user","chunks":[{"type":"text","text":"hello"}],"created_at":"2026-11-22T09:00:00.000000Z"}]}"#;
+const MESSAGE: &str = r#"{"index":0,"state":"complete","first_seq":1,"last_seq":1,"chunk_indexes":[0],"role":"user","chunks":[{"type":"text","text":"hello"}],"created_at":"2026-11-22T09:00:00.000000Z"}"#;
+const MESSAGES: &str = r#"{"messages":[{"index":0,"state":"complete","first_seq":1,"last_seq":1,"chunk_indexes":[0],"role":"user","chunks":[{"type":"text","text":"hello"}],"created_at":"2026-11-22T09:00:00.000000Z"}]}"#;
 const ENTRIES: &str = r#"{"entries":[{"seq":1,"kind":"chunk","message_index":0,"chunk_index":0,"role":"user","chunk":{"type":"text","text":"hello"},"created_at":"2026-11-22T09:00:00.000000Z"}],"cursor":"1-0000000000100004"}"#;
 const ANSWER: &str =
     r#""data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n""#;

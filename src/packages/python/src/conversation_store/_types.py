@@ -13,6 +13,7 @@ class _Stored(TypedDict):
     state: Literal["complete", "streaming", "interrupted", "synthetic"]
     first_seq: int
     last_seq: int
+    chunk_indexes: list[int]
     role: Role
     chunks: list[Chunk]
 
