@@ -27,10 +27,11 @@ use crate::error::Error;
 use crate::history::{Entry, MessageState, StoredMessage};
 use crate::json::merged::merged;
 use crate::log::reading::PageSize;
-use crate::model::{Json, Name, Timestamp};
+use crate::model::{Name, Timestamp};
 use crate::provider::{PromptOptions, Tool, provider_of, render, tokens_of};
 use crate::record;
 use crate::server::app::{Call, Outcome, Streaming, ok};
+use crate::server::begun::Came;
 use crate::server::body::{self, Bounds};
 use crate::server::exchanges::Kind;
 use crate::server::keys::hex;
@@ -62,6 +63,8 @@ struct Prepared {
     about: About,
     body: Vec<u8>,
     options: PromptOptions,
+    /// Tools that go as they came.
+    own_tools: Option<Tool>,
     seal: Option<Seal>,
 }
 
@@ -81,7 +84,7 @@ impl Prepared {
         };
         let text = body::text(body)?;
         let rendered = parameters::rendered(&asked.fields, text, at.target, &at.model, hosted, at.context_tokens)?;
-        let Rendered { options, fields, report, tools } = rendered;
+        let Rendered { options, fields, report, tools, own_tools } = rendered;
         let placed = Placed::find(call, reach, &asked, at.name())?;
         let conversation = tools.sent_in(placed.conversation(asked.instructions.as_deref()));
         let prompt = render(at.target, &conversation, &options)?;
@@ -108,7 +111,7 @@ impl Prepared {
             request: None,
             gives_reasoning,
         };
-        Ok(Self { at, asked, placed, about, body, options, seal })
+        Ok(Self { at, asked, placed, about, body, options, own_tools, seal })
     }
 }
 
@@ -134,26 +137,36 @@ pub(super) async fn start(call: &Call, reach: &Reach, bytes: Arc<body::Held>) ->
     let is_retry = call.header("x-stainless-retry-count").is_some_and(|count| count != "0");
     let key = call.idempotency_key()?.map(|key| format!("{}\0key {key}", call.caller.key));
     let digest = key.as_ref().map_or(request, |key| record::digest(key.as_bytes()));
-    if (is_retry || key.is_some())
-        && let Some((conversation, message)) = app.responses.recent(digest)
-    {
-        let id = ResponseId { conversation, message };
-        return again(call, reach, id, &bytes).await;
-    }
-    if key.is_none() {
-        app.responses.came(digest);
-    }
+    let asking = loop {
+        match app.responses.came(digest, is_retry || key.is_some()) {
+            Came::First(asking) => break asking,
+            // It says nothing, and is gone once the other one has an answer or will have none.
+            Came::Waits(mut changed) => drop(changed.changed().await),
+            Came::Follows(conversation, message) => {
+                return again(call, reach, ResponseId { conversation, message }, &bytes).await;
+            }
+        }
+    };
     let stream = app.streams.begin(&call.caller.key)?.with(app.upstreams.begin()?);
-    let (asking, reaching, held) = (call.clone(), reach.clone(), Arc::clone(&bytes));
-    let prepared = app.pool.run(move || match begun_by_key(&asking, &reaching)? {
+    let (of_caller, reaching, held) = (call.clone(), reach.clone(), Arc::clone(&bytes));
+    let prepared = app.pool.run(move || match begun_by_key(&of_caller, &reaching)? {
         Some(id) => Ok(Err(id)),
-        None => Prepared::of(&asking, &reaching, &held.bytes).map(Box::new).map(Ok),
+        None => Prepared::of(&of_caller, &reaching, &held.bytes).map(Box::new).map(Ok),
     });
     let prepared = match prepared.await? {
         Ok(prepared) => prepared,
-        Err(id) => return again(call, reach, id, &bytes).await,
+        Err(id) => {
+            asking.begun(id.conversation, id.message);
+            return again(call, reach, id, &bytes).await;
+        }
     };
     let Prepared { at, asked, placed, mut about, body, seal, .. } = *prepared;
+    let asking = if placed.home.is_kept {
+        Some(asking)
+    } else {
+        asking.forget();
+        None
+    };
     about.request = key.map(|_| hex(&request));
     let home = placed.home.clone();
     let room = Arc::new(app.ledger.room(&call.caller.owner));
@@ -195,6 +208,9 @@ pub(super) async fn start(call: &Call, reach: &Reach, bytes: Arc<body::Held>) ->
     // From here on it ends, whether its client waits or not.
     tokio::spawn(async move {
         let begin = running.app.pool.run(move || placed.begin(&beginner, about, provider)).await;
+        if let (Some(asking), Ok(Begin::Begun { id, .. } | Begin::Repeated(id))) = (asking, &begin) {
+            asking.begun(id.conversation, id.message);
+        }
         let (writer, id) = match begin {
             Ok(Begin::Begun { writer, id }) => (writer, id),
             Ok(Begin::Repeated(id)) => {
@@ -218,7 +234,6 @@ pub(super) async fn start(call: &Call, reach: &Reach, bytes: Arc<body::Held>) ->
     let Some(first_seq) = first_seq else { return again(call, reach, id, &bytes).await };
     // What somebody else has gone on from meanwhile was forked.
     let home = if home.is_kept { Home { name: call.own(id.conversation), ..home } } else { home };
-    app.responses.begun(digest, home.is_kept.then_some((id.conversation, id.message)));
     let (opening, owner) = (Arc::clone(&app), call.caller.owner.clone());
     let opened = app.pool.run(move || {
         let mut about = kept_about;
@@ -504,13 +519,7 @@ pub(super) fn input_tokens(call: &Call, body: &[u8]) -> Outcome {
     let prepared = Prepared::of(call, &reach, body)?;
     let conversation = prepared.placed.conversation(prepared.asked.instructions.as_deref());
     let mut options = prepared.options;
-    // A server of the same wire gets them as they came.
-    if options.tools.is_empty()
-        && let Some(tools) = prepared.asked.fields.get("tools")
-        && let Ok(tools) = Json::new(tools.to_string())
-    {
-        options.tools.push(Tool::new("", tools));
-    }
+    options.tools.extend(prepared.own_tools);
     ok(&Counted {
         object: "response.input_tokens",
         input_tokens: tokens_of(prepared.at.target, &conversation, &options),

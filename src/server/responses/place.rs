@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::about::About;
 use super::asked::{Asked, Input};
 use super::id::ResponseId;
+use super::item::picture;
 use super::parameters;
 use super::sealed::{self, Seal, Sealed};
 use crate::error::Error;
@@ -280,6 +281,10 @@ impl Placed {
         run.clear();
         for mut message in messages(&items) {
             for chunk in &mut message.chunks {
+                if let Some(picture) = picture(chunk) {
+                    *chunk = picture;
+                    continue;
+                }
                 let Some(text) = sealed_text(chunk) else { continue };
                 if seal.is_none() {
                     *seal = Some(Seal::open(&call.app, &call.caller.owner)?);
@@ -402,10 +407,9 @@ impl Placed {
         let mut receipt: Option<Receipt> = None;
         if !input.is_empty() {
             let stored = match (home.store.append_with(&home.name, &input, &options), &way) {
-                (Err(Error::StaleHead { .. } | Error::BeingWritten { .. }), Way::Continue { at, fork, .. }) => {
-                    home.store.fork_to(&home.name, Some(*at), &fork.name)?;
-                    home = fork.clone();
+                (Err(error), Way::Continue { at, fork, .. }) if is_taken(&error) => {
                     options.expected = ExpectedHead::Any;
+                    home = forked(&home, *at, fork)?;
                     home.store.append_with(&home.name, &input, &options)
                 }
                 (stored, _) => stored,
@@ -419,32 +423,61 @@ impl Placed {
             call.app.metrics.repeated.inc();
             options.expected = ExpectedHead::Any;
         }
-        let first = receipt.as_ref().and_then(|receipt| receipt.message_indexes.first().copied());
-        let next = match receipt.as_ref().and_then(|receipt| receipt.message_indexes.last()) {
+        // An idempotency key is of the content: what is repeated has another time in it.
+        options.idempotency_key = key.map(|key| format!("answer of {key}"));
+        let mut answer = Answer { about, receipt, options, provider };
+        let begun = match (answer.begin(&home, is_repeated), &way) {
+            (Err(error), Way::Continue { at, fork, .. }) if answer.receipt.is_none() && is_taken(&error) => {
+                answer.options.expected = ExpectedHead::Any;
+                home = forked(&home, *at, fork)?;
+                answer.begin(&home, is_repeated)
+            }
+            (begun, _) => begun,
+        };
+        begun.map_err(|error| taken(call, error))
+    }
+}
+
+/// An answer that is to be begun, after its input if it has any.
+struct Answer<'a> {
+    about: About,
+    receipt: Option<Receipt>,
+    options: AppendOptions,
+    provider: &'a str,
+}
+
+impl Answer<'_> {
+    fn begin(&mut self, home: &Home, is_repeated: bool) -> Result<Begin, Error> {
+        let Self { about, receipt, options, provider } = self;
+        let indexes = receipt.as_ref().map(|receipt| receipt.message_indexes.as_slice()).unwrap_or_default();
+        let next = match indexes.last() {
             Some(last) => last + 1,
             None => home.store.describe(&home.name).map_or(0, |item| item.messages),
         };
-        about.input_from = first.unwrap_or(next);
+        about.input_from = indexes.first().copied().unwrap_or(next);
         let conversation = home.name.id();
         let id = ResponseId { conversation, message: next };
         about.fields.insert("id".to_owned(), id.to_string().into());
+        if is_repeated && let Some(found) = repeated(home, next)? {
+            return Ok(Begin::Repeated(ResponseId { conversation, message: found }));
+        }
         let metadata = Metadata {
             model: Some(about.model.clone()),
-            provider: Some(provider.to_owned()),
+            provider: Some((*provider).to_owned()),
             native: about.to_native(),
             ..Metadata::default()
         };
-        options.idempotency_key = key.map(|key| format!("answer of {key}"));
-        // An idempotency key is of the content: what is repeated has another time in it.
-        if is_repeated && let Some(found) = repeated(&home, next)? {
-            return Ok(Begin::Repeated(ResponseId { conversation, message: found }));
-        }
-        match home.store.begin_with(&home.name, Role::Assistant, metadata, &options) {
-            Ok(Begun::Writer(writer)) => Ok(Begin::Begun { writer, id }),
-            Ok(Begun::Duplicate(_)) => Ok(Begin::Repeated(id)),
-            Err(error) => Err(taken(call, error)),
-        }
+        Ok(match home.store.begin_with(&home.name, Role::Assistant, metadata, options)? {
+            Begun::Writer(writer) => Begin::Begun { writer, id },
+            Begun::Duplicate(_) => Begin::Repeated(id),
+        })
     }
+}
+
+/// Forks a conversation that somebody else has gone on from meanwhile.
+fn forked(home: &Home, at: u64, fork: &Home) -> Result<Home, Error> {
+    home.store.fork_to(&home.name, Some(at), &fork.name)?;
+    Ok(fork.clone())
 }
 
 /// The ids of the calls of a message.
@@ -457,20 +490,18 @@ fn calls(message: &Message) -> Vec<String> {
 }
 
 /// The answer that is where one would be begun.
-fn repeated(home: &Home, index: u64) -> Result<Option<u64>, Refusal> {
+fn repeated(home: &Home, index: u64) -> Result<Option<u64>, Error> {
     let (page, _) = home.store.page(&home.name, index, PageSize { limit: 1, bytes: 0, shows_hidden: true })?;
     Ok(page.iter().find(|stored| stored.index == index && About::of(stored).is_some()).map(|stored| stored.index))
 }
 
-/// Somebody has written to the conversation since it was read.
+/// Whether somebody has written to the conversation since it was read.
+const fn is_taken(error: &Error) -> bool {
+    matches!(error, Error::StaleHead { .. } | Error::BeingWritten { .. })
+}
+
 fn taken(call: &Call, error: Error) -> Refusal {
-    match error {
-        Error::StaleHead { .. } | Error::BeingWritten { .. } => {
-            let conversation = call.part("conversation");
-            locked(conversation)
-        }
-        error => error.into(),
-    }
+    if is_taken(&error) { locked(call.part("conversation")) } else { error.into() }
 }
 
 fn locked(conversation: &str) -> Refusal {
