@@ -81,7 +81,19 @@ const WORDS: &[(FinishReason, &[&str])] = &[
         &["max_tokens", "MAX_TOKENS", "max_output_tokens", "model_length", "model_context_window_exceeded"],
     ),
     (FinishReason::ToolCalls, &["tool_use", "function_call"]),
-    (FinishReason::ContentFilter, &["SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY"]),
+    (
+        FinishReason::ContentFilter,
+        &[
+            "SAFETY",
+            "RECITATION",
+            "BLOCKLIST",
+            "PROHIBITED_CONTENT",
+            "SPII",
+            "IMAGE_SAFETY",
+            "IMAGE_PROHIBITED_CONTENT",
+            "IMAGE_RECITATION",
+        ],
+    ),
     (FinishReason::Error, &["failed", "MALFORMED_FUNCTION_CALL"]),
     (FinishReason::Interrupted, &["cancelled"]),
 ];

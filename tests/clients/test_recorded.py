@@ -4,6 +4,7 @@ vendors' own packages read in the same bytes.
 A folder of more recordings is no part of the project: `RECORDED` names it.
 """
 
+import base64
 import collections
 import contextlib
 import gzip
@@ -144,7 +145,7 @@ def read_chat(url, model):
         reading.call(call["name"], call["arguments"], call["id"] or None)
     reading.status = status_of(reason)
     # What a message consists of has no order on this wire.
-    reading.said.sort(key=lambda part: ["thought", "text", "refusal", "call"].index(part[0]))
+    reading.said.sort(key=lambda part: ["thought", "text", "refusal", "picture", "call"].index(part[0]))
     return reading
 
 
@@ -156,6 +157,9 @@ def take_delta(reading, calls, delta):
             reading.add("thought", "".join(piece["text"] for piece in part["thinking"]))
         elif part["type"] == "text":
             reading.add("text", part["text"])
+    reading.add("text", (extra.get("audio") or {}).get("transcript") or "")
+    for image in extra.get("images") or []:
+        reading.add("picture", image["image_url"]["url"].partition(";base64,")[2])
     reading.add("refusal", delta.refusal or "")
     pieces = [(piece.id, piece.index, piece.function or piece.model_extra["custom"]) for piece in delta.tool_calls or []]
     if delta.function_call:
@@ -185,6 +189,8 @@ def take_responses(reading, response):
             reading.call(item.name, item.arguments, item.call_id)
         elif item.type == "custom_tool_call":
             reading.call(item.name, item.input, item.call_id)
+        elif item.type == "image_generation_call":
+            reading.add("picture", item.result)
         else:
             reading.add("call", item.type, None, None)
     details = response.incomplete_details
@@ -248,6 +254,8 @@ def read_gemini(url, model):
                         take_call(reading, part.function_call)
                     elif part.text:
                         reading.add("thought" if part.thought else "text", part.text)
+                    elif part.inline_data and part.inline_data.mime_type.startswith("image/"):
+                        reading.add("picture", base64.b64encode(part.inline_data.data).decode())
                 reason = candidate.finish_reason.value if candidate.finish_reason else reason
             if usage := chunk.usage_metadata:
                 reading.usage = ((usage.prompt_token_count or 0) + (usage.tool_use_prompt_token_count or 0),
@@ -348,7 +356,6 @@ def read_encoded(client, model, tools):
     whole = {}
     for at, item in enumerate(final.output):
         if item.type == "message":
-            # Sounds and pictures come whole.
             texts = enumerate({"output_text": "text", "refusal": "refusal"}.get(content.type) for content in item.content)
             whole |= {(at, part): getattr(item.content[part], name) for part, name in texts if name}
         elif item.type == "reasoning":

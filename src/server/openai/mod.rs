@@ -21,7 +21,7 @@ use conversations::{Deleted, New, Page, Update};
 use items::{List, New as NewItems};
 use known::Conversation;
 
-pub(crate) use item::{Given, Normal, Taken, annotations_of, given, messages, normal};
+pub(crate) use item::{Given, Normal, Taken, annotations_of, base64_of, given, messages, normal, sound_part};
 pub(crate) use known::{not_found, own, shown};
 
 const CONVERSATION: &str = r#"{"id":"conv_0199a1b27c3d7e4f8a9b0c1d2e3f4a5b","object":"conversation","created_at":1773531716,"metadata":{"topic":"plans"}}"#;

@@ -11,10 +11,14 @@ use super::about::{About, End};
 use super::id::ResponseId;
 use super::item::{Shape, in_progress, item_of};
 use super::sealed::Seal;
+use super::words::code;
 use crate::history::{Entry, EntryKind, MessageState};
 use crate::model::{Body, Chunk, FinishReason, Json, Timestamp};
 use crate::provider::TokenCounts;
-use crate::server::openai::annotations_of;
+use crate::server::openai::{annotations_of, base64_of, sound_part};
+
+/// The code of a failure of which nothing else is known.
+const SERVER_ERROR: &str = "server_error";
 
 /// An event of a response.
 #[derive(Clone, Debug)]
@@ -30,11 +34,12 @@ pub(super) enum Status {
     Queued,
     InProgress,
     Completed,
-    /// The reason, in OpenAI's word.
+    /// The reason, in OpenAI's word; the provider's where OpenAI has none.
     Incomplete(String),
     Cancelled,
     Failed {
-        code: String,
+        /// In the word of who reports it.
+        word: String,
         message: String,
     },
 }
@@ -176,7 +181,7 @@ impl Encoder {
             EntryKind::Interrupt { .. } => self.end(
                 entry.created_at,
                 Status::Failed {
-                    code: "server_error".to_owned(),
+                    word: SERVER_ERROR.to_owned(),
                     message: "the server ended before the answer did; what had come of it is kept".to_owned(),
                 },
             ),
@@ -200,10 +205,10 @@ impl Encoder {
     /// What a finish reason says of the response.
     fn ended(&self, reason: Option<&FinishReason>, end: End) -> Status {
         let failed = |message: &str| match &self.failure {
-            Some((code, message)) => Status::Failed { code: code.clone(), message: message.clone() },
+            Some((word, message)) => Status::Failed { word: word.clone(), message: message.clone() },
             None => {
                 let message = end.failure.as_deref().unwrap_or(message).to_owned();
-                Status::Failed { code: "server_error".to_owned(), message }
+                Status::Failed { word: SERVER_ERROR.to_owned(), message }
             }
         };
         match reason {
@@ -237,11 +242,11 @@ impl Encoder {
 
     fn chunk(&mut self, index: u32, piece: Chunk) {
         if let Body::Error { message, code } = &piece.body {
-            let code = code.clone().filter(|code| !code.is_empty()).unwrap_or_else(|| "server_error".to_owned());
-            self.failure = Some((code, message.clone()));
+            let word = code.clone().filter(|code| !code.is_empty()).unwrap_or_else(|| SERVER_ERROR.to_owned());
+            self.failure = Some((word, message.clone()));
             return;
         }
-        let (grown, annotations) = (piece.growing().to_owned(), annotations(&piece));
+        let (grown, cites) = (words(&piece).to_owned(), cites(&piece));
         self.taken = self.taken.saturating_add(grown.len());
         match self.chunks.get_mut(&index) {
             // What does not fit was refused before it was stored.
@@ -249,6 +254,7 @@ impl Encoder {
             None => _ = self.chunks.insert(index, Open { chunk: piece, item: None, part: 0 }),
         }
         let Some(open) = self.chunks.get(&index) else { return };
+        let annotations = cites.map(|cites| annotations_of(&cites, open.chunk.growing())).unwrap_or_default();
         if let Some(item) = open.item {
             self.grow(index, item, open.part, &grown, annotations);
             return;
@@ -257,7 +263,7 @@ impl Encoder {
         if matches!(&open.chunk.body, Body::ToolCall { name, .. } if name.is_empty()) {
             return;
         }
-        let whole = open.chunk.growing().to_owned();
+        let whole = words(&open.chunk).to_owned();
         if let Some((item, part)) = self.open(index) {
             self.grow(index, item, part, &whole, annotations);
         }
@@ -301,6 +307,7 @@ impl Encoder {
             Kind::Message => {
                 let part_of = match &chunk.body {
                     Body::Refusal { .. } => json!({ "type": "refusal", "refusal": "" }),
+                    Body::Audio(audio) => sound_part(audio, ""),
                     _ => json!({ "type": "output_text", "text": "", "annotations": [], "logprobs": [] }),
                 };
                 let data = json!({ "item_id": id, "output_index": item, "content_index": part, "part": part_of });
@@ -388,7 +395,7 @@ impl Encoder {
     }
 
     fn close_part(&mut self, id: &str, item: usize, part: usize, chunk: &Chunk, kind: Kind, done: &Value) {
-        let text = chunk.growing();
+        let text = words(chunk);
         match kind {
             Kind::Message => {
                 let of_part = done["content"].get(part).cloned().unwrap_or_default();
@@ -465,7 +472,10 @@ impl Encoder {
         };
         set("incomplete_details", details);
         let error = match status {
-            Status::Failed { code, message } => json!({ "code": code, "message": message }),
+            Status::Failed { word, message } => match code(word) {
+                own if own == word => json!({ "code": own, "message": message }),
+                own => json!({ "code": own, "message": message, "upstream_code": word }),
+            },
             _ => Value::Null,
         };
         set("error", error);
@@ -490,7 +500,8 @@ impl Encoder {
 /// What a chunk is to its events; `None` if it is not the model's to say.
 fn kind(chunk: &Chunk) -> Option<Kind> {
     match &chunk.body {
-        Body::Text { .. } | Body::Refusal { .. } => Some(Kind::Message),
+        Body::Text { .. } | Body::Refusal { .. } | Body::Audio(_) => Some(Kind::Message),
+        Body::Image(image) if base64_of(image).is_none() => Some(Kind::Message),
         Body::Thinking { .. } => Some(Kind::Reasoning),
         Body::ToolCall { .. } => Some(Kind::Call),
         Body::Error { .. } | Body::Unknown { .. } => None,
@@ -498,11 +509,20 @@ fn kind(chunk: &Chunk) -> Option<Kind> {
     }
 }
 
-/// The annotations of a piece of text.
-fn annotations(piece: &Chunk) -> Vec<Value> {
+/// What a chunk says in its part: a sound its transcript, a picture its address.
+fn words(chunk: &Chunk) -> &str {
+    match &chunk.body {
+        Body::Audio(audio) => audio.transcript.as_deref().unwrap_or_default(),
+        Body::Image(image) => &image.url,
+        _ => chunk.growing(),
+    }
+}
+
+/// What a piece of text cites.
+fn cites(piece: &Chunk) -> Option<Json> {
     match &piece.body {
-        Body::Text { annotations: Some(json), .. } => annotations_of(json),
-        _ => Vec::new(),
+        Body::Text { annotations, .. } => annotations.clone(),
+        _ => None,
     }
 }
 

@@ -3,12 +3,13 @@
 use serde_json::{Map, Value, json};
 
 use super::about::About;
+use super::id::ResponseId;
 use super::sealed::Seal;
 use super::tools::{Declared, ToolNames, custom_input};
 use crate::history::{MessageState, StoredMessage};
-use crate::model::{Body, Chunk, Message};
+use crate::model::{Body, Chunk, Image, Message};
 use crate::provider::Target;
-use crate::server::openai::given;
+use crate::server::openai::{base64_of, given};
 
 /// How the items of a response are written.
 #[derive(Debug)]
@@ -127,9 +128,24 @@ pub(super) fn in_progress(shape: &Shape, id: &str, chunk: &Chunk) -> Value {
     }
 }
 
+/// The prefix of the ids of pictures.
+const PICTURE: &str = "ig";
+
+/// The picture that an item was which a client gives back; `None` if it is no item of this server's, or no picture.
+pub(super) fn picture(chunk: &Chunk) -> Option<Chunk> {
+    let Body::Opaque { kind, json, .. } = &chunk.body else { return None };
+    let id = chunk.id.as_deref().filter(|id| id.split_once('_').is_some_and(|(prefix, _)| prefix == PICTURE))?;
+    ResponseId::of_answer(id).filter(|_| kind == "image_generation_call")?;
+    let item: Value = serde_json::from_str(json.as_str()).ok()?;
+    let field = |name: &str| item.get(name).and_then(Value::as_str);
+    let url = format!("data:image/{};base64,{}", field("output_format").unwrap_or("png"), field("result")?);
+    Some(Chunk { id: chunk.id.clone(), ..Body::Image(Image { url, mime_type: None }).into() })
+}
+
 /// The prefix of the id of the item that a chunk begins.
-pub(super) const fn prefix(body: &Body) -> &'static str {
+pub(super) fn prefix(body: &Body) -> &'static str {
     match body {
+        Body::Image(image) if base64_of(image).is_some() => PICTURE,
         Body::Text { .. } | Body::Refusal { .. } | Body::Image(_) | Body::Audio(_) | Body::File(_) => "msg",
         Body::Thinking { .. } => "rs",
         Body::ToolCall { .. } => "fc",

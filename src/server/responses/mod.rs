@@ -2,7 +2,8 @@
 //!
 //! In the order of a request: `asked` (what it says), `models` (where its model is), `parameters` and `tools` (what the model's
 //! wire takes of it), `place` (its history, and where it is stored), `model_call` (the upstream's path), `run` (the answer, stored
-//! while it comes). Out again: `following` (the log as it grows), `encoder` (entries to events), `item`.
+//! while it comes). Out again: `following` (the log as it grows), `encoder` (entries to events), `item`,
+//! `words` (OpenAI's codes of errors).
 //! `about` is what the log keeps of a request, `id` what an id says, `sealed` what a client keeps for this server, `socket` the
 //! same by WebSocket, `compact` a history as its summary.
 //!
@@ -24,6 +25,7 @@ mod run;
 mod sealed;
 pub(crate) mod socket;
 mod tools;
+mod words;
 
 use serde_json::json;
 

@@ -77,8 +77,10 @@ impl Running {
             Some(Ok(answer)) => self.store(answer, writer, id).await,
             Some(Err(refusal)) => {
                 let answer = Answer::new(&self, writer, id);
-                let chunk =
-                    Chunk::from(Body::Error { message: refusal.message, code: refusal.code.map(str::to_owned) });
+                // The upstream's own code; without one, its status.
+                let own = refusal.details.get("code").and_then(serde_json::Value::as_str).map(str::to_owned);
+                let code = own.unwrap_or_else(|| refusal.status.to_string());
+                let chunk = Chunk::from(Body::Error { message: refusal.message, code: Some(code) });
                 let events = vec![
                     Event::Delta { chunk_index: 0, chunk },
                     Event::Finish { reason: Some(FinishReason::Error), usage: None },

@@ -65,8 +65,7 @@ fn too_many_branches_are_counted() {
 
 #[test]
 fn very_many_children_end() {
-    let nodes =
-        std::iter::once(node("root", None)).chain((0..400_000).map(|at| node(&format!("n{at}"), Some("root"))));
+    let nodes = std::iter::once(node("root", None)).chain((0..400_000).map(|at| node(&format!("n{at}"), Some("root"))));
     let dir = crate::common::tempdir().unwrap();
     std::fs::write(dir.path().join("x.json"), chatgpt(nodes)).unwrap();
     let mut options = ImportOptions::default();

@@ -356,11 +356,27 @@ fn a_response_goes_on_in_the_background() {
     assert_eq!(client.post(&format!("{}/cancel", path(&begun)), &json!({})).ok(), cancelled);
     assert_eq!(client.post(&format!("{}/cancel", path(&done)), &json!({})).ok(), done);
 
-    server.answers(Reply::error(401, &json!({ "error": { "message": "no such key", "code": "invalid_api_key" } })));
-    let begun = create(client, json!("go"), json!({ "background": true }));
-    let failed = followed(client, begun["id"].as_str().unwrap(), None).pop().unwrap().data["response"].clone();
-    assert_eq!(failed["status"], "failed");
-    assert!(failed["error"]["message"].as_str().unwrap().contains("no such key"), "{failed}");
+    // In OpenAI's words, with the upstream's own beside them.
+    for (status, said, code, word) in [
+        (401, json!({ "message": "no such key", "code": "invalid_api_key" }), "server_error", "invalid_api_key"),
+        (429, json!({ "message": "no such key" }), "rate_limit_exceeded", "429"),
+        (
+            400,
+            json!({ "message": "no such key", "type": "invalid_request_error" }),
+            "invalid_prompt",
+            "invalid_request_error",
+        ),
+    ] {
+        server.answers(Reply::error(status, &json!({ "error": said })));
+        let begun = create(client, json!("go"), json!({ "background": true }));
+        let failed = followed(client, begun["id"].as_str().unwrap(), None).pop().unwrap().data["response"].clone();
+        assert_eq!(failed["status"], "failed");
+        assert!(failed["error"]["message"].as_str().unwrap().contains("no such key"), "{failed}");
+        assert_eq!(
+            (failed["error"]["code"].as_str(), failed["error"]["upstream_code"].as_str()),
+            (Some(code), Some(word))
+        );
+    }
 }
 
 #[test]
@@ -421,6 +437,108 @@ fn a_repeated_request_follows_the_first() {
     let second = ask(&[], "go").ok();
     assert_ne!(second["id"], first["id"]);
     assert_eq!(ask(&[("x-stainless-retry-count", "1")], "go").ok(), second);
+}
+
+/// The model is asked once, though nothing of its answer has come when the request is repeated.
+#[test]
+fn a_repetition_waits_for_the_answer_of_the_first() {
+    let first: &[(&str, &str)] = &[("idempotency-key", "k")];
+    for (at, (headers, repeated)) in
+        [(first, first), (&[], &[("x-stainless-retry-count", "1")])].into_iter().enumerate()
+    {
+        let server = server("memory:", "openai-chat", &[]);
+        let ask = |headers: &'static [(&str, &str)]| {
+            let client = server.client().clone();
+            let body = request(json!("go"), json!({})).to_string();
+            std::thread::spawn(move || client.send("POST", "/v1/responses", headers, body.as_bytes()).ok())
+        };
+        server.answers(says(Wire::Chat, "one").after(Reply::default().wait(1)));
+        server.answers(says(Wire::Chat, "two"));
+        let one = ask(headers);
+        sent(&server);
+        let again = ask(repeated);
+        server.go_on();
+        assert_eq!(one.join().unwrap(), again.join().unwrap(), "{at}");
+        assert_eq!(text(&create(server.client(), json!("next"), json!({}))), "two", "{at}: nobody else has asked");
+        assert!(sent(&server).contains("next"));
+    }
+}
+
+/// The first one was refused: who waits for it asks the model.
+#[test]
+fn a_repetition_of_what_is_refused_asks_again() {
+    let server = server("memory:", "openai-chat", &[]);
+    let ask = || {
+        let client = server.client().clone();
+        let body = request(json!("go"), json!({})).to_string();
+        std::thread::spawn(move || client.send("POST", "/v1/responses", &[("idempotency-key", "k")], body.as_bytes()))
+    };
+    let no = Reply::error(503, &json!({ "error": { "message": "no" } }));
+    server.answers(no.after(Reply::default().wait(1)));
+    server.answers(says(Wire::Chat, "one"));
+    let first = ask();
+    sent(&server);
+    let again = ask();
+    server.go_on();
+    assert_eq!(first.join().unwrap().status, 503);
+    assert_eq!(text(&again.join().unwrap().ok()), "one");
+}
+
+#[test]
+fn two_go_on_without_input_at_one_time() {
+    let server = server("memory:", "openai-chat", &[]);
+    server.answers(says(Wire::Chat, "one"));
+    let first = create(server.client(), json!("1"), json!({}));
+    sent(&server);
+    let body = json!({ "model": "m", "previous_response_id": first["id"] }).to_string();
+    let both = ["two", "two"].map(|word| {
+        server.answers(says(Wire::Chat, word).after(Reply::default().wait(1)));
+        let (client, body) = (server.client().clone(), body.clone());
+        std::thread::spawn(move || client.send("POST", "/v1/responses", &[], body.as_bytes()).ok())
+    });
+    // Each has asked before any has its answer.
+    (sent(&server), sent(&server));
+    server.go_on();
+    let [two, other] = both.map(|one| one.join().unwrap());
+    assert_eq!((&*text(&two), &*text(&other)), ("two", "two"));
+    assert_ne!(two["id"], other["id"]);
+    for response in [&two, &other] {
+        assert_eq!(server.client().get(&path(response)).ok(), *response);
+        server.answers(says(Wire::Chat, "three"));
+        create(server.client(), json!("3"), json!({ "previous_response_id": response["id"] }));
+        let history = sent(&server);
+        assert_eq!((history.matches("\"one\"").count(), history.matches("\"two\"").count()), (1, 1), "{history}");
+    }
+    assert_eq!(server.conversations().len(), 2);
+}
+
+/// A picture of an answer comes as OpenAI's models give one, and goes back to the model that made it.
+#[test]
+fn a_picture_goes_back_to_its_model() {
+    let server = server("memory:", "gemini", &[]);
+    let parts = [json!({ "text": "Here:" }), json!({ "inlineData": { "mimeType": "image/jpeg", "data": "/9j/4AAQ" } })];
+    for is_stored in [true, false] {
+        server.answers(Reply::of_events(&Wire::Gemini.events(&parts, 1)));
+        let events = streamed(server.client(), json!("draw"), json!({ "store": is_stored }));
+        are_whole(&events);
+        sent(&server);
+        let first = &events.last().unwrap().data["response"];
+        let picture = &first["output"][1];
+        let wanted = json!({
+            "id": picture["id"], "type": "image_generation_call", "status": "completed", "output_format": "jpeg", "result": "/9j/4AAQ",
+        });
+        assert_eq!(*picture, wanted, "{first}");
+        let mut input = first["output"].as_array().unwrap().clone();
+        input.insert(0, json!({ "role": "user", "content": "draw" }));
+        input.push(json!({ "role": "user", "content": "again" }));
+        let (input, more) = match is_stored {
+            true => (json!("again"), json!({ "previous_response_id": first["id"] })),
+            false => (json!(input), json!({ "store": false })),
+        };
+        server.answers(says(Wire::Gemini, "no"));
+        create(server.client(), input, more);
+        assert!(sent(&server).contains("/9j/4AAQ"), "{is_stored}");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Streams that providers sent, as streams of responses: what a client puts together of the events is what was said.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -94,12 +95,50 @@ fn said_in(items: &[Value]) -> Vec<Value> {
     items.iter().flat_map(of).collect()
 }
 
+fn is_whole_picture(chunk: &Value) -> bool {
+    chunk["type"] == "image" && chunk["url"].as_str().unwrap().starts_with("data:")
+}
+
+/// Pictures and sounds that a client has of the items, and those of a transcript.
+fn media_in(items: &[Value]) -> Vec<Value> {
+    let pictures =
+        items.iter().filter(|item| item["type"] == "image_generation_call").map(|item| item["result"].clone());
+    let parts = items.iter().filter_map(|item| item["content"].as_array()).flatten();
+    pictures.chain(parts.filter(|part| part["audio"].is_object()).map(|part| part["audio"]["data"].clone())).collect()
+}
+
+fn media_by(message: &Value) -> Vec<Value> {
+    let chunks = || message["chunks"].as_array().unwrap().iter();
+    let data = |chunk: &Value| json!(chunk["url"].as_str().unwrap().split_once(";base64,").unwrap().1);
+    let pictures = chunks().filter(|chunk| is_whole_picture(chunk)).map(data);
+    pictures.chain(chunks().filter(|chunk| chunk["type"] == "audio").map(|chunk| chunk["data"].clone())).collect()
+}
+
+/// The kinds of what is cited, and whether each is what its type has.
+fn cited(events: &[Event]) -> Vec<String> {
+    let cited = events.iter().filter(|event| event.name == "response.output_text.annotation.added");
+    let kind = |event: &Event| {
+        let annotation = &event.data["annotation"];
+        let kind = annotation["type"].as_str().unwrap_or_default().to_owned();
+        let wanted: &[&str] = match kind.as_str() {
+            "url_citation" => &["url", "title", "start_index", "end_index"],
+            "file_citation" => &["file_id", "filename", "index"],
+            _ => &[],
+        };
+        wanted.iter().for_each(|name| assert!(!annotation[name].is_null(), "{name} of {annotation}"));
+        kind
+    };
+    cited.map(kind).collect()
+}
+
 fn said_by(message: &Value) -> Vec<Value> {
     let chunk = |chunk: &Value| match chunk["type"].as_str().unwrap() {
         "text" => Some(json!({ "text": chunk["text"] })),
         "refusal" => Some(json!({ "refusal": chunk["text"] })),
         "thinking" => Some(json!({ "thinking": chunk.get("text").unwrap_or(&json!("")) })),
         "tool_call" => Some(json!({ "call": chunk["name"], "arguments": chunk["arguments"] })),
+        "audio" => Some(json!({ "text": chunk.get("transcript").unwrap_or(&json!("")) })),
+        "image" if !is_whole_picture(chunk) => Some(json!({ "text": chunk["url"] })),
         _ => None,
     };
     message["chunks"].as_array().unwrap().iter().filter_map(chunk).collect()
@@ -115,6 +154,7 @@ fn folders(path: &Path) -> Vec<PathBuf> {
 #[test]
 fn what_providers_streamed_is_what_a_client_puts_together() {
     let mut count = 0;
+    let mut kinds: BTreeMap<(String, String), usize> = BTreeMap::new();
     for wire in folders(Path::new("tests/fixtures/providers")) {
         let name = wire.file_name().unwrap().to_str().unwrap().replace('_', "-");
         let server = server("memory:", &name, &[]);
@@ -129,7 +169,16 @@ fn what_providers_streamed_is_what_a_client_puts_together() {
             let tools: Vec<_> = tools.filter(|tool| tool["type"] == "custom" && tool["name"].is_string()).collect();
             let events = streamed(server.client(), json!("go"), json!({ "tools": tools }));
             are_whole(&events);
-            assert_eq!(said_in(&accumulated(&events)), said_by(&expected), "{}", folder.display());
+            let items = accumulated(&events);
+            assert_eq!(said_in(&items), said_by(&expected), "{}", folder.display());
+            assert_eq!(media_in(&items), media_by(&expected), "{}", folder.display());
+            // Nothing is of a type that only an input has.
+            let parts = items.iter().filter_map(|item| item["content"].as_array()).flatten();
+            let is_output = |part: &Value| ["output_text", "refusal"].contains(&part["type"].as_str().unwrap());
+            assert!(parts.into_iter().all(is_output), "{}", folder.display());
+            for kind in cited(&events) {
+                *kinds.entry((name.clone(), kind)).or_insert(0) += 1;
+            }
             let status = events.last().unwrap().data["response"]["status"].as_str().unwrap().to_owned();
             let wanted = match expected["finish_reason"].as_str() {
                 None | Some("stop" | "tool_calls" | "refusal") => "completed",
@@ -141,4 +190,7 @@ fn what_providers_streamed_is_what_a_client_puts_together() {
         }
     }
     assert!(count >= 64, "{count}");
+    for wire in ["openai-chat", "openai-responses", "anthropic"] {
+        assert!(kinds.contains_key(&(wire.to_owned(), "url_citation".to_owned())), "{kinds:?}");
+    }
 }

@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
+use super::annotations::annotations_of;
 use super::normal::{object, string};
 use super::types::prefix;
 use super::{FRAME, WIRE};
 use crate::history::{MessageState, StoredMessage};
-use crate::model::{Body, Chunk, Extra, FinishReason, Image, Json, Native, Output, Part, PartBody, Role};
+use crate::model::{Audio, Body, Chunk, Extra, FinishReason, Image, Json, Native, Output, Part, PartBody, Role};
 
 /// An item and its place.
 #[derive(Clone, Debug)]
@@ -24,17 +25,6 @@ impl Given {
     pub(crate) fn place_id(&self) -> String {
         synthetic_id("", self.place.0, self.place.1)
     }
-}
-
-/// The annotations of a text. Chat Completions has what a citation says in an object of its own.
-pub(crate) fn annotations_of(annotations: &Json) -> Vec<Value> {
-    let mut all: Vec<Value> = serde_json::from_str(annotations.as_str()).unwrap_or_default();
-    for annotation in all.iter_mut().filter_map(Value::as_object_mut) {
-        if let Some(Value::Object(citation)) = annotation.remove("url_citation") {
-            annotation.extend(citation);
-        }
-    }
-    all
 }
 
 /// The items of a message, in order. An error of a generation, and blocks of other providers, yield none.
@@ -168,6 +158,14 @@ fn written(stored: &StoredMessage, chunk: &Chunk, run: &[Chunk]) -> Option<(Stri
             ("function_call_output", fields)
         }
         Body::Error { .. } | Body::Opaque { .. } | Body::Unknown { .. } => return None,
+        // OpenAI's models give pictures as what a tool made.
+        Body::Image(image) if stored.message.role == Role::Assistant && base64_of(image).is_some() => {
+            let (kind, data) = base64_of(image).unwrap_or_default();
+            let format = kind.strip_prefix("image/").unwrap_or(kind);
+            let fields =
+                vec![("status", json!("completed")), ("output_format", json!(format)), ("result", json!(data))];
+            ("image_generation_call", fields)
+        }
         Body::Text { .. } | Body::Refusal { .. } | Body::Image(_) | Body::Audio(_) | Body::File(_) => {
             let parts: Vec<String> = run.iter().map(|chunk| part(chunk, stored.message.role)).collect();
             let mut fields = Extra::new();
@@ -209,10 +207,15 @@ fn part(chunk: &Chunk, role: Role) -> String {
     let part = match &chunk.body {
         Body::Text { text, .. } if !is_models => json!({ "type": "input_text", "text": text }),
         Body::Text { text, annotations } => {
-            let annotations = annotations.as_ref().map(annotations_of).unwrap_or_default();
+            let annotations = annotations.as_ref().map(|json| annotations_of(json, text)).unwrap_or_default();
             json!({ "type": "output_text", "text": text, "annotations": annotations, "logprobs": [] })
         }
         Body::Refusal { text } => json!({ "type": "refusal", "refusal": text }),
+        // OpenAI's models have no parts but texts.
+        Body::Image(Image { url, .. }) if is_models => {
+            json!({ "type": "output_text", "text": url, "annotations": [], "logprobs": [] })
+        }
+        Body::Audio(audio) if is_models => sound_part(audio, audio.transcript.as_deref().unwrap_or_default()),
         Body::Image(image) => image_part(image),
         Body::File(file) => {
             json!({ "type": "input_file", "filename": file.name, "file_url": file.url, "file_data": file.data })
@@ -224,6 +227,17 @@ fn part(chunk: &Chunk, role: Role) -> String {
         _ => json!({ "type": "text", "text": serde_json::to_string(chunk).unwrap_or_default() }),
     };
     part.to_string()
+}
+
+/// The media type and the base64 data of a picture that is no address.
+pub(crate) fn base64_of(image: &Image) -> Option<(&str, &str)> {
+    image.url.strip_prefix("data:")?.split_once(";base64,")
+}
+
+/// What is said in a sound, with the sound beside it.
+pub(crate) fn sound_part(audio: &Audio, said: &str) -> Value {
+    let sound = json!({ "data": audio.data, "url": audio.url, "mime_type": audio.mime_type });
+    json!({ "type": "output_text", "text": said, "annotations": [], "logprobs": [], "audio": sound })
 }
 
 fn image_part(image: &Image) -> Value {
