@@ -1,9 +1,8 @@
 use std::path::PathBuf;
 
-use conversation_store::model::{ConversationId, Message, Name};
+use conversation_store::model::{Message, Name};
 use conversation_store::provider::{self, Target};
 use conversation_store::{AppendOptions, Cursor, ExpectedHead, Limits, Receipt, Store};
-use serde::Serialize;
 
 use super::failure::{Exit, Failure, Outcome};
 use super::lines::{Input, LIMIT, Lines};
@@ -19,8 +18,7 @@ const EXAMPLES: &str = "\
 Examples:
   # line by line, as they come: {\"role\": \"user\", \"chunks\": [...]}
   convo append chat-42 messages.jsonl
-  # a receipt for each message, as soon as it is durable
-  agent | convo append chat-42 --each
+  agent | convo append chat-42
   # only if there is no such conversation yet
   convo append chat-43 messages.jsonl --expect 0
   # safe to repeat: what this key appended is not appended again
@@ -28,9 +26,9 @@ Examples:
   # the messages of a provider's request
   convo append chat-42 request.json --from anthropic
 
-A line is one message as JSON: {\"role\": \"user\", \"chunks\": [{\"type\": \"text\", \"text\": \"hello\"}]}. Blank \
-lines are skipped. One receipt at the end has the first and the last message and seq, and how many messages they are; all of them are \
-durable then. A bad line stops the command; the lines before it stay, and the receipt names them. Without --key, a file that is \
+A line is one message as JSON: {\"role\": \"user\", \"chunks\": [{\"type\": \"text\", \"text\": \"hello\"}]}. It is \
+durable once its receipt is printed: as JSON each message has one, as text one at the end is for all, or with --each too. Blank lines \
+are skipped. A bad line stops the command; the lines before it stay, and the receipts name them. Without --key, a file that is \
 appended twice is there twice.
 
 A tool call, and its result, which has the call's id:
@@ -41,7 +39,7 @@ A tool call, and its result, which has the call's id:
 With --from, the file is a provider's request, an array of its messages, or one of its messages per line. Broken \
 requests are accepted too; the report on stderr names what could not be read exactly.";
 
-/// Append messages, one JSON object per line: a durable append for each, and one receipt for all
+/// Append messages, one JSON object per line: a durable append for each
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -57,8 +55,8 @@ pub(super) struct Args {
     /// Append all lines or none of them, as one append (at most 128 MiB and 10,000 messages)
     #[arg(long)]
     atomic: bool,
-    /// Print a receipt for each message as soon as it is durable, in place of one for all at the end
-    #[arg(long, conflicts_with = "atomic")]
+    /// Print a receipt for each message as soon as it is durable, as text too
+    #[arg(long)]
     each: bool,
     /// Append only if the conversation ends here: a seq, or a cursor, which fits no later conversation of the same name; 0:
     /// only if there is no such conversation
@@ -75,9 +73,9 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
         return append_request(args, from, location, output);
     }
     let input = Input::open(&args.file)?;
+    let mut append = Append::new(args, location, output)?;
     // On a terminal, receipts for each message show enough progress.
-    let progress = (!output.is_text() || !args.each).then(|| Progress::bytes(input.length));
-    let mut append = Append::new(args, location)?;
+    let progress = (!output.is_text() || !append.each).then(|| Progress::bytes(input.length));
     // A reader that does not wait for the receipts still wants the messages stored.
     output.outlive_reader();
     let mut lines = Lines::new(input);
@@ -90,7 +88,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
 fn append_request(args: &Args, from: Target, location: &Location, output: &mut Output) -> Outcome {
     let Request { name, json } = request::read_messages(&args.file)?;
     let parsed = provider::parse(from, &json).map_err(|error| Failure::from(error).at(&name))?;
-    let mut append = Append::new(args, location)?;
+    let mut append = Append::new(args, location, output)?;
     output.outlive_reader();
     output.report(None, &parsed.notes);
     let mut appends = parsed.messages.chunks(if args.atomic { parsed.messages.len().max(1) } else { 1 }).enumerate();
@@ -122,10 +120,8 @@ struct Append<'a> {
     sum: Option<Appended>,
 }
 
-/// The receipt of several appends.
-#[derive(Serialize)]
+/// What several appends came to.
 struct Appended {
-    conversation: ConversationId,
     first_seq: u64,
     last_seq: u64,
     first_message: Option<u64>,
@@ -134,9 +130,6 @@ struct Appended {
     messages: usize,
     /// How many of them an earlier append with their key had stored.
     duplicates: usize,
-    durable: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<String>,
 }
 
 impl Appended {
@@ -147,7 +140,6 @@ impl Appended {
         self.last_message = receipt.message_indexes.last().copied().or(self.last_message);
         self.messages += messages;
         self.duplicates += if receipt.duplicate { messages } else { 0 };
-        self.durable &= receipt.durable;
     }
 
     /// `3 messages, 4 to 6, seq 5 to 9`
@@ -169,10 +161,12 @@ impl Appended {
 }
 
 impl<'a> Append<'a> {
-    fn new(args: &'a Args, location: &Location) -> Result<Self, Failure> {
+    fn new(args: &'a Args, location: &Location, output: &Output) -> Result<Self, Failure> {
         let (store, name) = (location.create()?, location.name(&args.conversation));
         let (expected, key) = (expected(args.expect), args.key.as_deref());
-        Ok(Self { store, name, expected, key, each: args.each, appends: 0, sum: None })
+        // A program waits for them, a person counts them.
+        let each = args.each || !output.is_text();
+        Ok(Self { store, name, expected, key, each, appends: 0, sum: None })
     }
 
     fn lines(
@@ -202,7 +196,7 @@ impl<'a> Append<'a> {
     /// Prints the receipt of what was appended, also where a failure ended it.
     fn end(self, input: &str, appended: Result<(), Failure>, output: &mut Output) -> Outcome {
         if let Some(sum) = &self.sum {
-            output.result(sum, || sum.text())?;
+            output.text(&sum.text())?;
             output.flush()?;
         }
         appended?;
@@ -265,15 +259,12 @@ impl<'a> Append<'a> {
             return output.flush();
         }
         let new = || Appended {
-            conversation: receipt.conversation,
             first_seq: receipt.first_seq,
             last_seq: receipt.last_seq,
             first_message: None,
             last_message: None,
             messages: 0,
             duplicates: 0,
-            durable: true,
-            key: self.name.key().map(str::to_owned),
         };
         self.sum.get_or_insert_with(new).add(&receipt);
         Ok(())

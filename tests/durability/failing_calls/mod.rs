@@ -101,7 +101,7 @@ impl Place {
     }
 
     fn append(&self, db: &Path, lines: &str) -> Command {
-        convo(&["append", "chat", self.path(lines).to_str().unwrap(), "--each", "--json", "--store", &self.url(db)])
+        convo(&["append", "chat", self.path(lines).to_str().unwrap(), "--json", "--store", &self.url(db)])
     }
 
     /// The store as it is before the work, if there is one.

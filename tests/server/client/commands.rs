@@ -59,7 +59,7 @@ fn the_commands_work_as_on_any_store() {
     ];
     std::fs::write(&transcript, lines.join("\n")).unwrap();
     let path = |name: &str| dir.join(name).to_str().unwrap().to_owned();
-    assert_eq!(on(&server, &["append", "chat", &path("chat.jsonl"), "--each"]).lines().count(), 3);
+    assert_eq!(on(&server, &["append", "chat", &path("chat.jsonl")]).lines().count(), 3);
     let answer = dir.join("answer.sse");
     std::fs::write(
         &answer,
