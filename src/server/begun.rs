@@ -74,8 +74,8 @@ impl BegunResponses {
         Ok(Self { passing: Store::open("memory:")?, recent: Arc::default() })
     }
 
-    /// Notes a request of this digest. A repetition takes the place of a request that was refused, if there is one. Else it follows
-    /// the last one.
+    /// Notes a request of this digest. A repetition takes the place of a request that was refused, if there is one. Else it
+    /// follows the last one.
     pub(crate) fn came(&self, digest: [u8; 16], may_repeat: bool) -> Came {
         let mut recent = lock(&self.recent);
         if may_repeat {

@@ -111,8 +111,8 @@ fn a_call_of_the_providers_behind_the_callers_result_is_ended() {
     }
 }
 
-/// Reasoning stood before an output of an unknown kind, which is the caller's when it is read: alone in its message, the reasoning
-/// was written as text.
+/// Reasoning stood before an output of an unknown kind, which is the caller's when it is read: alone in its message, the
+/// reasoning was written as text.
 #[test]
 fn reasoning_before_an_unknown_output_is_followed_by_nothing() {
     let output = r#"{"type":"hologram_output","call_id":"h","beam":1}"#;

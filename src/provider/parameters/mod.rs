@@ -1,9 +1,9 @@
 //! What a request says beside its messages and tools, and where each wire has it: the length of the answer, how its words are
 //! chosen, which tools are called, the form of the answer.
 //!
-//! `TABLE` has the parameters whose values are the same on each wire that has them. The choice of tools and the form of the answer
-//! are of another shape on each wire: `choice` and `form` read and write them. What writes parameters of one wire on another asks
-//! here: the repair of a request, and the server's Responses.
+//! `TABLE` has the parameters whose values are the same on each wire that has them. The choice of tools and the form of the
+//! answer are of another shape on each wire: `choice` and `form` read and write them. What writes parameters of one wire on
+//! another asks here: the repair of a request, and the server's Responses.
 //!
 //! Sources: the references of the five APIs, "Create chat completion", "Create a model response", "Create a Message",
 //! `GenerationConfig`, `Converse`; the types of the vendors' Python SDKs (openai 3.52.0, anthropic 2.14.0, google-genai 3.4.0,
@@ -54,7 +54,7 @@ pub(crate) struct Parameter {
 }
 
 impl Parameter {
-    /// The paths that a wire reads it at; of several, the first is that of OpenAI's newer models, the last that of other servers.
+    /// The paths that a wire reads it at. Of several, OpenAI's newer models take the first, other servers the last.
     pub(crate) fn paths(&self, wire: usize) -> &'static [&'static str] {
         self.at.get(wire).copied().unwrap_or_default()
     }

@@ -1,7 +1,7 @@
 //! OpenAI's words for how a response failed.
 
-/// Codes that OpenAI's own responses have. Sources: types of the official Python SDK (openai 3.52.0), `ResponseError`; beside them
-/// what OpenAI's Codex decides by (gh:openai/codex, `ResponsesStreamEvent`).
+/// Codes that OpenAI's own responses have. Sources: types of the official Python SDK (openai 3.52.0), `ResponseError`; beside
+/// them what OpenAI's Codex decides by (gh:openai/codex, `ResponsesStreamEvent`).
 const CODES: &[&str] = &[
     "server_error",
     "rate_limit_exceeded",

@@ -211,8 +211,8 @@ impl<'a> NativeItem<'a> {
         !self.kind().is_empty() && !TYPED.contains(&self.kind()) && !is_part(self.kind())
     }
 
-    /// Whether the model may have said it, so that reasoning may stand before it (OR-08). What is read as the caller's is not: it
-    /// ends the message that the reasoning is in.
+    /// Whether the model may have said it, so that reasoning may stand before it (OR-08). What is read as the caller's is not:
+    /// it ends the message that the reasoning is in.
     pub(crate) fn is_by_model(&self) -> bool {
         let known = ITEMS.iter().find(|item| item.name == self.kind());
         known.map_or_else(|| !is_given(self.kind(), false), |item| item.by_model)

@@ -1,7 +1,7 @@
 //! What a text cites, in OpenAI's words where they say the same. What they do not say stays as its provider wrote it.
 //!
-//! Sources: the types of the vendors' Python SDKs: openai 3.52.0, `ResponseOutputText`; anthropic 2.14.0, `TextCitation`; botocore
-//! 1.44.8, `Citation` of `bedrock-runtime`.
+//! Sources: the types of the vendors' Python SDKs: openai 3.52.0, `ResponseOutputText`; anthropic 2.14.0, `TextCitation`;
+//! botocore 1.44.8, `Citation` of `bedrock-runtime`.
 
 use serde_json::{Map, Value, json};
 
@@ -24,7 +24,7 @@ fn annotation_of(mut fields: Map<String, Value>, text: &str) -> Value {
         let mut citation = json!({
             "type": "url_citation", "url": url, "title": title.unwrap_or(url), "start_index": 0, "end_index": text.chars().count(),
         });
-        // What the source says, where the provider tells it.
+        // What the source says, where the provider quotes it.
         if let (Some(cited), Value::Object(citation)) = (word("cited_text"), &mut citation) {
             citation.insert("cited_text".to_owned(), cited.into());
         }
