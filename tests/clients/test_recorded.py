@@ -335,7 +335,9 @@ def read_encoded(client, model, tools):
     assert {event.response.id for event in events if hasattr(event, "response")} == {final.id}
     # A citation has what the package's type has.
     citations = [event.annotation for event in events if event.type == "response.output_text.annotation.added"]
-    assert all(getattr(one, "url", None) for one in citations if one.type == "url_citation")
+    # What has another shape comes as a dict.
+    citations = [one if isinstance(one, dict) else one.model_dump() for one in citations]
+    assert all(one["url"] and one["end_index"] is not None for one in citations if one.get("type") == "url_citation")
     # Pieces: the package puts them together, or leaves it to its users.
     pieces, ids, names = collections.defaultdict(str), {}, []
     for event in events:
