@@ -1,4 +1,4 @@
-//! The tokens that answers took, and what they cost.
+//! Answers, the tokens that they took, what they cost, and errors.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,17 +22,19 @@ Examples:
   convo usage
   convo usage --by day,model --since 2026-11-01
   convo usage --by conversation --tag work
+  convo usage --by error,model
   convo usage --by model --prices prices.json
 
 Counts what providers wrote in `usage`, of the conversations of --owner, or of those without an owner. Input is all that the model \
 read: CACHED and WRITTEN are the parts of it that came from a cache and went to one. Output is all that it wrote: REASONING is a part \
-of it. Answers that are hidden or were cut off count as well; what forks share counts once.
+of it. Answers that are hidden or were cut off count as well; what forks share counts once. UNCOUNTED are the answers without counts. \
+ERRORS are those that are stored, by the code of the provider, and the answers that were interrupted.
 
 The file of prices has what a million tokens cost, by the beginning of the model's name; the longest one counts. What it does not \
 name costs as much as input, or is not priced:
   {\"claude-opus-4\": {\"input\": 15, \"cached\": 1.5, \"cache_written\": 18.75, \"output\": 75}}")]
 pub(super) struct Args {
-    /// What is counted apart: day, model, conversation
+    /// What is counted apart: day, model, conversation, error
     #[arg(long, value_name = "WHAT", value_delimiter = ',', default_value = "model", value_parser = by)]
     by: Vec<UsageBy>,
     /// Only answers from this day or time on
@@ -124,18 +126,30 @@ fn prices(file: &Path) -> Result<BTreeMap<String, Price>, Failure> {
 
 fn table(rows: &[Row<'_>], is_priced: bool) -> String {
     if rows.is_empty() {
-        return "no answer has token counts".to_owned();
+        return "no answers and no errors".to_owned();
     }
-    let heads =
-        ["", "ANSWERS", "INPUT", "CACHED", "WRITTEN", "OUTPUT", "REASONING", if is_priced { "COST" } else { "" }];
+    let heads = [
+        "",
+        "ANSWERS",
+        "INPUT",
+        "CACHED",
+        "WRITTEN",
+        "OUTPUT",
+        "REASONING",
+        "UNCOUNTED",
+        "ERRORS",
+        if is_priced { "COST" } else { "" },
+    ];
     let row = |Row { usage, cost }: &Row<'_>| {
         let TokenCounts { input, cached, cache_written, output, reasoning, .. } = usage.tokens;
         let conversation = usage.conversation.map(|conversation| conversation.to_string());
         let model = usage.model.as_deref().map(|model| if model.is_empty() { "unknown" } else { model });
-        let apart = [usage.day.as_deref(), model, conversation.as_deref()].into_iter().flatten();
+        let error = usage.error.as_deref().map(|error| if error.is_empty() { "no error" } else { error });
+        let apart = [usage.day.as_deref(), model, conversation.as_deref(), error].into_iter().flatten();
         let apart = apart.map(text::printable).collect::<Vec<_>>().join("  ");
-        let [answers, input, cached, cache_written, output, reasoning] =
-            [usage.answers, input, cached, cache_written, output, reasoning].map(|count| count.to_string());
+        let [answers, input, cached, cache_written, output, reasoning, uncounted, errors] =
+            [usage.answers, input, cached, cache_written, output, reasoning, usage.uncounted, usage.errors]
+                .map(|count| count.to_string());
         let cost = cost.map(|cost| format!("{cost:.4}")).unwrap_or_default();
         [
             if apart.is_empty() { "all".to_owned() } else { apart },
@@ -145,6 +159,8 @@ fn table(rows: &[Row<'_>], is_priced: bool) -> String {
             cache_written,
             output,
             reasoning,
+            uncounted,
+            errors,
             cost,
         ]
     };
@@ -152,5 +168,5 @@ fn table(rows: &[Row<'_>], is_priced: bool) -> String {
 }
 
 fn by(text: &str) -> Result<UsageBy, &'static str> {
-    text.parse().map_err(|_| "expected day, model or conversation")
+    text.parse().map_err(|_| "expected day, model, conversation or error")
 }

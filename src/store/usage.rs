@@ -1,4 +1,4 @@
-//! Usage: the tokens that answers took, counted from what is stored.
+//! Usage: answers, the tokens that they took, and errors, counted from what is stored.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -10,7 +10,7 @@ use super::Store;
 use crate::error::{Error, Result};
 use crate::history::{Entry, EntryHeader, EntryKind};
 use crate::log::{ListItem, ListQuery, Order, View, reading};
-use crate::model::{ConversationId, Timestamp};
+use crate::model::{Body, ConversationId, Role, Timestamp};
 use crate::provider::TokenCounts;
 
 /// Conversations of one read.
@@ -18,6 +18,11 @@ const PAGE: usize = 256;
 /// Entries and bytes of one read.
 const ENTRIES: usize = 1_000;
 const BYTES: usize = 1024 * 1024;
+/// The most characters of an error's code by which it is counted.
+const CODE: usize = 100;
+/// The kind of an error without a code, and of an answer that was interrupted.
+const UNKNOWN: &str = "unknown";
+const INTERRUPTED: &str = "interrupted";
 
 /// What [`Store::usage`] counts apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -30,19 +35,22 @@ pub enum UsageBy {
     Model,
     /// Conversations.
     Conversation,
+    /// Kinds of errors. Answers are in a row of their own.
+    Error,
 }
 
 impl UsageBy {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Day, Self::Model, Self::Conversation];
+    pub const ALL: [Self; 4] = [Self::Day, Self::Model, Self::Conversation, Self::Error];
 
-    /// The name: `day`, `model` or `conversation`.
+    /// The name: `day`, `model`, `conversation` or `error`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Day => "day",
             Self::Model => "model",
             Self::Conversation => "conversation",
+            Self::Error => "error",
         }
     }
 }
@@ -58,7 +66,7 @@ impl FromStr for UsageBy {
 
     fn from_str(text: &str) -> Result<Self> {
         let found = Self::ALL.into_iter().find(|by| by.as_str() == text);
-        found.ok_or_else(|| Error::InvalidInput(format!("{text:?}: expected day, model or conversation")))
+        found.ok_or_else(|| Error::InvalidInput(format!("{text:?}: expected day, model, conversation or error")))
     }
 }
 
@@ -107,7 +115,7 @@ impl UsageQuery {
     }
 }
 
-/// The tokens of some answers.
+/// Some answers, their tokens, and some errors.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -121,20 +129,56 @@ pub struct Usage {
     /// The conversation, if they are counted apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation: Option<ConversationId>,
+    /// The kind of the errors, if kinds are counted apart: the code of the error, of at most 100 characters; `unknown` if it has
+    /// none; `interrupted` for an answer that was interrupted. Empty in the rows of answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
     /// The answers of which tokens are known.
     pub answers: u64,
-    /// Their tokens.
+    /// The answers of which no tokens are known.
+    pub uncounted: u64,
+    /// The errors.
+    pub errors: u64,
+    /// The tokens of the answers.
     #[serde(flatten)]
     pub tokens: TokenCounts,
 }
 
-/// Day, model and conversation.
-type Apart = (Option<String>, Option<String>, Option<ConversationId>);
+/// Day, model, conversation and kind of error.
+type Apart = (Option<String>, Option<String>, Option<ConversationId>, Option<String>);
+
+/// What is counted.
+enum Counted<'a> {
+    Answer(Option<&'a TokenCounts>),
+    /// Of this kind.
+    Error(&'a str),
+}
+
+#[derive(Default)]
+struct Sum {
+    answers: u64,
+    uncounted: u64,
+    errors: u64,
+    tokens: TokenCounts,
+}
+
+impl Sum {
+    fn add(&mut self, counted: &Counted<'_>) {
+        match counted {
+            Counted::Answer(Some(tokens)) => {
+                self.answers += 1;
+                self.tokens.add(tokens);
+            }
+            Counted::Answer(None) => self.uncounted += 1,
+            Counted::Error(_) => self.errors += 1,
+        }
+    }
+}
 
 impl Store {
-    /// Counts the tokens of the answers that are stored, by what providers wrote in `usage`. The rows are in the order of day,
-    /// model, and conversation. Answers that are hidden or were cut off count if they have counts: they were paid for. What a fork
-    /// shares with its parent counts once. What was deleted does not count.
+    /// Counts the answers that are stored, their tokens by what providers wrote in `usage`, and errors. The rows are in the order
+    /// of day, model, conversation, and kind of error. Answers that are hidden or were cut off count: they were paid for. What a
+    /// fork shares with its parent counts once. What was deleted does not count.
     ///
     /// ```
     /// use conversation_store::model::{Json, Message};
@@ -156,29 +200,42 @@ impl Store {
     /// # Errors
     /// `Corrupt`, `Io`.
     pub fn usage(&self, query: &UsageQuery) -> Result<Vec<Usage>> {
-        let mut sums: BTreeMap<Apart, (u64, TokenCounts)> = BTreeMap::new();
+        self.usage_while(query, &mut |_| true)
+    }
+
+    /// The same, of conversations up to one that is not to be read: they come in the order of their last activity, the newest
+    /// first.
+    pub(crate) fn usage_while(
+        &self,
+        query: &UsageQuery,
+        is_read: &mut dyn FnMut(&ListItem) -> bool,
+    ) -> Result<Vec<Usage>> {
+        let mut sums: BTreeMap<Apart, Sum> = BTreeMap::new();
         let mut list = ListQuery::new().with_owner(&query.owner).with_limit(PAGE);
         list.tags.clone_from(&query.tags);
         loop {
             let page = self.list(&list)?;
             for item in &page.items {
                 // The newest come first. A message whose caller gave it a time of the future is not looked for.
-                if query.since.is_some_and(|since| item.last_activity < since) {
+                if query.since.is_some_and(|since| item.last_activity < since) || !is_read(item) {
                     return Ok(rows(sums));
                 }
-                self.each_answer(item, &mut |time, model, tokens| {
+                self.each_counted(item, &mut |time, model, counted| {
                     if query.since.is_some_and(|since| time < since) || query.until.is_some_and(|until| time >= until) {
                         return;
                     }
+                    let kind = match counted {
+                        Counted::Answer(_) => "",
+                        Counted::Error(kind) => kind,
+                    };
                     let wants = |by| query.by.contains(&by);
                     let apart = (
                         wants(UsageBy::Day).then(|| time.day()),
                         wants(UsageBy::Model).then(|| model.to_owned()),
                         wants(UsageBy::Conversation).then_some(item.id),
+                        wants(UsageBy::Error).then(|| kind.to_owned()),
                     );
-                    let (answers, sum) = sums.entry(apart).or_default();
-                    *answers += 1;
-                    sum.add(tokens);
+                    sums.entry(apart).or_default().add(&counted);
                 })?;
             }
             match page.next {
@@ -188,31 +245,48 @@ impl Store {
         }
     }
 
-    /// Gives `found` the time, the model and the tokens of each answer that a conversation does not share with its parent.
-    fn each_answer(&self, item: &ListItem, found: &mut dyn FnMut(Timestamp, &str, &TokenCounts)) -> Result<()> {
+    /// Gives `found` the time and the model of each answer, with its tokens, and of each error that a conversation does not share
+    /// with its parent.
+    fn each_counted(&self, item: &ListItem, found: &mut dyn FnMut(Timestamp, &str, Counted<'_>)) -> Result<()> {
         let Some(view) = self.log.view(&item.id.into())? else { return Ok(()) };
-        let mut begun = HashMap::new();
+        // Of answers that have no end yet, and of the last message that was appended whole.
+        let (mut begun, mut whole) = (HashMap::new(), (0, String::new()));
         let mut from = item.parent.as_ref().map_or(0, |fork| fork.at_seq) + 1;
         loop {
             let entries = self.own_entries(&view, from)?;
-            let Some(last) = entries.last() else { return Ok(()) };
+            let Some(last) = entries.last() else { break };
             from = last.seq + 1;
             for entry in &entries {
-                let (header, is_begin) = match &entry.kind {
-                    EntryKind::Chunk { header: Some(header), .. } | EntryKind::Finish { header } => (header, false),
-                    EntryKind::Begin { header } => (header, true),
-                    _ => continue,
-                };
-                let EntryHeader { metadata, usage, .. } = &**header;
-                let index = entry.message_index.unwrap_or_default();
-                let model = metadata.model.clone().or_else(|| begun.remove(&index)).unwrap_or_default();
-                if let Some(tokens) = usage.as_ref().and_then(TokenCounts::of) {
-                    found(entry.created_at, &model, &tokens);
-                } else if is_begin {
-                    begun.insert(index, model);
+                let (index, time) = (entry.message_index.unwrap_or_default(), entry.created_at);
+                if let EntryKind::Chunk { header: Some(header), .. }
+                | EntryKind::Begin { header }
+                | EntryKind::Finish { header } = &entry.kind
+                {
+                    let EntryHeader { metadata, usage, .. } = &**header;
+                    let before = begun.remove(&index).map(|(_, model)| model);
+                    let model = metadata.model.clone().or(before).unwrap_or_default();
+                    let is_answer = entry.role == Some(Role::Assistant);
+                    match usage.as_ref().and_then(TokenCounts::of) {
+                        Some(tokens) => found(time, &model, Counted::Answer(Some(&tokens))),
+                        None if is_answer && matches!(entry.kind, EntryKind::Begin { .. }) => {
+                            begun.insert(index, (time, model.clone()));
+                        }
+                        None if is_answer => found(time, &model, Counted::Answer(None)),
+                        None => {}
+                    }
+                    whole = (index, model);
                 }
+                let Some(kind) = error_of(&entry.kind) else { continue };
+                let model = match begun.get(&index) {
+                    Some((_, model)) => model.as_str(),
+                    None if whole.0 == index => &whole.1,
+                    None => "",
+                };
+                found(time, model, Counted::Error(&kind));
             }
         }
+        begun.values().for_each(|(time, model)| found(*time, model, Counted::Answer(None)));
+        Ok(())
     }
 
     fn own_entries(&self, view: &View, from: u64) -> Result<Vec<Entry>> {
@@ -220,7 +294,31 @@ impl Store {
     }
 }
 
-fn rows(sums: BTreeMap<Apart, (u64, TokenCounts)>) -> Vec<Usage> {
-    let row = |((day, model, conversation), (answers, tokens))| Usage { day, model, conversation, answers, tokens };
+/// The kind of an error, if this is one.
+fn error_of(kind: &EntryKind) -> Option<String> {
+    match kind {
+        EntryKind::Interrupt { .. } => Some(INTERRUPTED.to_owned()),
+        EntryKind::Chunk { chunk, .. } => match &chunk.body {
+            Body::Error { code, .. } => {
+                let code: String = code.as_deref().unwrap_or_default().chars().take(CODE).collect();
+                Some(if code.is_empty() { UNKNOWN.to_owned() } else { code })
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn rows(sums: BTreeMap<Apart, Sum>) -> Vec<Usage> {
+    let row = |((day, model, conversation, error), Sum { answers, uncounted, errors, tokens })| Usage {
+        day,
+        model,
+        conversation,
+        error,
+        answers,
+        uncounted,
+        errors,
+        tokens,
+    };
     sums.into_iter().map(row).collect()
 }

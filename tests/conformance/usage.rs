@@ -3,14 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use conversation_store::model::{Chunk, FinishReason, Json, Message, Metadata, Role, Timestamp};
+use conversation_store::model::{Body, Chunk, FinishReason, Json, Message, Metadata, Role, Timestamp};
 use conversation_store::provider::Event;
 use conversation_store::{Begun, StoreOptions, Usage, UsageBy, UsageQuery};
 
 use crate::place::Place;
 use crate::said::user;
 
-crate::tests![each_answer_counts_once_wherever_it_is_shown, what_is_counted_apart_has_rows_in_order];
+crate::tests![
+    each_answer_counts_once_wherever_it_is_shown,
+    what_is_counted_apart_has_rows_in_order,
+    errors_are_counted_by_kind_and_answers_without_counts_apart,
+];
 
 const DAY: i64 = 86_400_000_000;
 
@@ -79,4 +83,48 @@ fn what_is_counted_apart_has_rows_in_order(place: &Place) {
     found.sort_by_key(|(_, input)| *input);
     let [a, b] = ["a", "b"].map(|name| store.describe(name).unwrap().id);
     assert_eq!(found, [(a, 301), (b, 4_020)]);
+}
+
+fn errors_are_counted_by_kind_and_answers_without_counts_apart(place: &Place) {
+    let store = place.store();
+    let failed = |model: &str, code: Option<&str>| {
+        let body = Body::Error { message: "no".to_owned(), code: code.map(str::to_owned) };
+        let mut message = Message::assistant([Chunk::text("I"), body.into()]);
+        message.metadata.model = Some(model.to_owned());
+        message
+    };
+    let long = "x".repeat(101);
+    store
+        .append("chat", &[user("hello"), failed("m", Some("529")), failed("m", Some("529")), answer("m", 10)])
+        .unwrap();
+    store.append("chat", &[failed("n", None), failed("n", Some(&long))]).unwrap();
+    store.fork_to("chat", None, "fork").unwrap();
+    let rows = store.usage(&UsageQuery::new().with_by([UsageBy::Model, UsageBy::Error])).unwrap();
+    let found: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            (row.model.as_deref().unwrap(), row.error.as_deref().unwrap(), row.answers, row.uncounted, row.errors)
+        })
+        .collect();
+    let wanted = [
+        ("m", "", 1, 2, 0),
+        ("m", "529", 0, 0, 2),
+        ("n", "", 0, 2, 0),
+        ("n", "unknown", 0, 0, 1),
+        ("n", &long[..100], 0, 0, 1),
+    ];
+    assert_eq!(found, wanted);
+    // An answer that was cut off is one, and an error, of the model that began it.
+    let metadata = Metadata { model: Some("streamed".to_owned()), ..Metadata::default() };
+    let begun = store.begin_with("cut", Role::Assistant, metadata, &conversation_store::AppendOptions::new());
+    let Begun::Writer(mut writer) = begun.unwrap() else { panic!("no writer") };
+    writer.push(0, Chunk::text("Once upon")).unwrap();
+    drop(writer);
+    store.sync().unwrap();
+    let rows = store.usage(&UsageQuery::new().with_by([UsageBy::Model, UsageBy::Error])).unwrap();
+    let cut = rows.iter().filter(|row| row.model.as_deref() == Some("streamed"));
+    let cut: Vec<_> = cut.map(|row| (row.error.as_deref().unwrap(), row.uncounted, row.errors)).collect();
+    assert_eq!(cut, [("", 1, 0), ("interrupted", 0, 1)]);
+    let all = store.usage(&UsageQuery::new()).unwrap();
+    assert_eq!((all[0].answers, all[0].uncounted, all[0].errors), (1, 5, 5));
 }

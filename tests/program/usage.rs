@@ -4,6 +4,9 @@ use super::Place;
 
 const ANSWER: &str = r#"{"role": "assistant", "model": "claude-opus-4-8", "chunks": [{"type": "text", "text": "Hi!"}], "created_at": "2026-11-25T10:00:00Z", "usage": {"input_tokens": 1000, "cache_read_input_tokens": 500000, "cache_creation_input_tokens": 2000, "output_tokens": 30000}}"#;
 
+const FAILED: &str =
+    r#"{"role": "assistant", "chunks": [{"type": "error", "message": "try later", "code": "overloaded_error"}]}"#;
+
 #[test]
 fn tokens_are_counted_and_priced_by_the_longest_name() {
     let place = Place::new();
@@ -25,9 +28,12 @@ fn tokens_are_counted_and_priced_by_the_longest_name() {
     assert!((rows[0]["cost"].as_f64().unwrap() - 6.105).abs() < 1e-9 && rows[1].get("cost").is_none(), "{rows:?}");
     let shown = place.ok(&["--text", "usage"]).stdout;
     assert!(shown.contains("REASONING") && shown.contains("claude-opus-4-8") && shown.contains("1006000"), "{shown}");
-    assert!(place.ok(&["--text", "usage", "--since", "2026-11-26"]).stdout.contains("no answer has token counts"));
+    assert!(place.ok(&["--text", "usage", "--since", "2026-11-26"]).stdout.contains("no answers and no errors"));
+    place.append("chat-43", &[FAILED]);
+    let shown = place.ok(&["--text", "usage", "--by", "error"]).stdout;
+    assert!(shown.contains("no error") && shown.contains("overloaded_error") && shown.contains("ERRORS"), "{shown}");
     for (args, problem) in [
-        (["--by", "week"], "expected day, model or conversation"),
+        (["--by", "week"], "expected day, model, conversation or error"),
         (["--since", "monday"], "expected a date such as"),
         (["--prices", "none.json"], "none.json"),
     ] {

@@ -52,7 +52,7 @@ const STOPPED: &str =
 const EXCHANGE: &str = r#"{"exchange":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","state":"complete","how":"continued","conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5c","message":3,"status":200}"#;
 #[cfg(feature = "search")]
 const FOUND: &str = r#"{"hits":[{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","key":"chat-42","title":"Plans","found_in":"text","message_index":0,"seq":1,"role":"user","created_at":"2026-11-22T09:00:00.000000Z","excerpt":"hello world","pieces":[{"text":"hello","match":true},{"text":" world"}],"score":1.5}],"next":"1"}"#;
-const USAGE: &str = r#"{"rows":[{"day":"2026-11-25","model":"m-1","answers":2,"input":1200,"cached":1000,"cache_written":0,"output":80,"reasoning":0}]}"#;
+const USAGE: &str = r#"{"rows":[{"day":"2026-11-25","model":"m-1","answers":2,"uncounted":0,"errors":1,"input":1200,"cached":1000,"cache_written":0,"output":80,"reasoning":0}]}"#;
 const FILE: &str =
     r#""{\"conversation\":\"chat-43\",\"role\":\"user\",\"chunks\":[{\"type\":\"text\",\"text\":\"hello\"}]}\n""#;
 const IMPORTED: &str = r#"{"conversations":[{"source_id":"chat-43","conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","key":"chat-43","title":"hello","messages":1,"branches":0,"skipped":{}}],"sum":{"conversations":1,"failed":0,"messages":1,"added":1,"branches":0,"skipped":{}},"notes":[]}"#;
@@ -354,13 +354,13 @@ pub(crate) const ROUTES: &[Route] = &[
         .answers(json::<SearchPage>(FOUND))
         .refuses(&[413]),
     Route::get("/api/v1/usage", Read, Store(usage::get))
-        .named("getUsage", "Count the tokens of the stored answers; reads the conversations used since `since`")
+        .named("getUsage", "Count the stored answers, their tokens, and errors; reads the conversations used since `since`")
         .takes(|| {
             vec![
                 query(
                     "by",
                     json!({ "type": "string" }),
-                    "What is counted apart: day, model, conversation, with commas",
+                    "What is counted apart: day, model, conversation, error, with commas",
                 ),
                 query("since", day(), "Only answers from this day, UTC, or time on"),
                 query("until", day(), "Only answers before this day or time"),

@@ -1,4 +1,4 @@
-//! The tokens that answers took.
+//! Answers, the tokens that they took, and errors.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,6 +19,6 @@ pub(super) fn get(call: &Call, _: &[u8]) -> Outcome {
     query.since = parameters::moment(call, "since")?;
     query.until = parameters::moment(call, "until")?;
     query.tags = call.query.all("tag").into_iter().map(str::to_owned).collect();
-    query.by = call.query.parses("by", "day, model or conversation")?;
+    query.by = call.query.parses("by", "day, model, conversation or error")?;
     ok(&Rows { rows: call.store().usage(&query)? })
 }

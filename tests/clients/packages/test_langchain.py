@@ -123,19 +123,9 @@ def test_messages_are_read_by_people_and_rendered(client, name):
         ("tool", "tool_result"),
     ]
     conversation = client.describe(name)["conversation"]
-    rows = [row for row in client.usage(by=["model", "conversation"]) if row["conversation"] == conversation]
-    assert rows == [
-        {
-            "model": "m-1",
-            "conversation": conversation,
-            "answers": 1,
-            "input": 10,
-            "cached": 4,
-            "cache_written": 0,
-            "output": 5,
-            "reasoning": 2,
-        }
-    ]
+    rows = [row for row in client.usage(by=["model", "conversation"]) if row["conversation"] == conversation and row["answers"]]
+    found = [(row["model"], row["answers"], row["input"], row["cached"], row["output"], row["reasoning"]) for row in rows]
+    assert found == [("m-1", 1, 10, 4, 5, 2)]
     for target in ("anthropic", "openai-chat", "openai-responses", "gemini"):
         request = client.prompt(name, target, model="m")["request"]
         assert client.check(target, {"max_tokens": 9, **request} if target == "anthropic" else request)["accepted"], request

@@ -320,12 +320,12 @@ def search(
 
 def usage(
     *,
-    by: Sequence[Literal["day", "model", "conversation"]] = (),
+    by: Sequence[Literal["day", "model", "conversation", "error"]] = (),
     since: str | None = None,
     until: str | None = None,
     tags: Sequence[str] = (),
 ) -> Call[list[Usage]]:
-    """The tokens of the stored answers."""
+    """The stored answers, their tokens, and errors."""
     return _get(
         "/api/v1/usage",
         lambda answer: list(answer["rows"]),

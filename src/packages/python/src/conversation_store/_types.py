@@ -156,12 +156,15 @@ class Place(TypedDict, total=False):
 
 
 class Usage(TypedDict, total=False):
-    """The tokens of some answers."""
+    """Some answers, their tokens, and some errors."""
 
     day: str
     model: str
     conversation: str
+    error: str
     answers: int
+    uncounted: int
+    errors: int
     input: int
     cached: int
     cache_written: int
