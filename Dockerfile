@@ -10,7 +10,7 @@ RUN case "$TARGETARCH" in \
     rustup target add "$(cat /target)"
 ENV CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_LINKER=x86_64-linux-gnu-gcc
 COPY . .
-RUN cargo build --release --locked --features server,search,mcp,postgres,archives --target "$(cat /target)" \
+RUN cargo build --release --locked --features server,viewer,search,mcp,postgres,archives --target "$(cat /target)" \
     && cp "target/$(cat /target)/release/convo" /convo \
     && mkdir /data
 

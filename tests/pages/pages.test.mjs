@@ -335,6 +335,72 @@ it('the inspector shows the request beside what is stored, and each report line 
   await page.getByRole('alert').waitFor();
 });
 
+it('the request is marked where it is not as it is stored, with a way there and back', async (kept) => {
+  const page = kept(await inside());
+  await page.go('/pages/conversations/broken/prompt?for=anthropic&model=claude-sonnet-4-5');
+  const marks = page.locator('.json .mark');
+  const words = await marks.evaluateAll((all) => all.map((mark) => mark.firstChild.textContent));
+  for (const word of ['added', 'removed', 'altered']) assert.equal(words.includes(word), true, `${word}: ${words}`);
+  await page.locator('.json del').getByText('overloaded').waitFor();
+  const first = marks.first();
+  const [here, there] = [await first.getAttribute('id'), await first.getAttribute('href')];
+  await first.click();
+  assert.equal(new URL(page.url()).hash, there);
+  await page.locator(there).getByRole('link', { name: 'Where it is sent' }).click();
+  assert.equal(new URL(page.url()).hash, `#${here}`);
+  // The lines of what was added are of one colour, and not that of what was removed.
+  const colour = (name) => page.locator(`.json > .${name}`).first().evaluate((line) => getComputedStyle(line).backgroundColor);
+  assert.notEqual(await colour('added'), await colour('removed'));
+});
+
+it('charts show what the tables beside them say', async (kept) => {
+  const page = kept(await inside());
+  await page.go('/pages/usage');
+  for (const name of ['Tokens by day', 'Answers by day']) {
+    const bars = page.getByRole('img', { name }).locator('rect');
+    assert.equal(await bars.count(), 30);
+    const heights = await bars.evaluateAll((all) => all.map((bar) => bar.getBoundingClientRect().height));
+    assert.equal(Math.max(...heights) > 50, true, `${name}: ${heights}`);
+  }
+  await page.getByText('The days as a table').click();
+  const days = page.getByRole('region', { name: 'The days' }).getByRole('row');
+  assert.equal((await days.count()) > 1, true);
+  const errors = page.getByRole('region', { name: 'Errors by kind' });
+  await errors.getByRole('row', { name: '529' }).waitFor();
+  // The longest bar is that of the largest count.
+  const sizes = await page.getByRole('region', { name: 'Sizes of conversations' }).locator('tbody tr').evaluateAll((rows) =>
+    rows.map((row) => [Number(row.cells[1].textContent.replace(',', '')), row.querySelector('rect').getBoundingClientRect().width]));
+  const longest = sizes.reduce((most, size) => (size[1] > most[1] ? size : most));
+  assert.equal(longest[0], Math.max(...sizes.map(([count]) => count)), JSON.stringify(sizes));
+});
+
+it('the API is described without a login, and tried with a key', async (kept) => {
+  const page = kept(await open({ colorScheme: 'dark' }));
+  await page.go('/pages/login');
+  await page.getByRole('link', { name: 'The API' }).click();
+  const operation = page.locator('#operations-native-listTargets');
+  await operation.waitFor();
+  assert.equal(await page.evaluate(() => document.documentElement.classList.contains('dark-mode')), true);
+  await page.screenshot({ path: join(SHOTS, 'api-wide-dark.png') });
+  await operation.locator('.opblock-summary-control').click();
+  const run = async () => {
+    const answer = page.waitForResponse('**/api/v1/targets');
+    await operation.getByRole('button', { name: 'Execute' }).click();
+    return (await answer).status();
+  };
+  await operation.getByRole('button', { name: 'Try it out' }).click();
+  assert.equal(await run(), 401);
+  await page.getByRole('button', { name: 'Authorize' }).first().click();
+  await page.locator('.auth-container input').fill(server.secrets.ada);
+  await page.locator('.auth-container').getByRole('button', { name: 'Apply credentials' }).click();
+  await page.locator('.auth-container').getByRole('button', { name: 'Close' }).click();
+  assert.equal(await run(), 200);
+  // The key is gone with the page.
+  assert.equal(await page.evaluate(() => localStorage.length + sessionStorage.length), 0);
+  await page.setViewportSize(PHONE);
+  assert.equal((await page.evaluate(() => document.documentElement.scrollWidth)) <= PHONE.width, true);
+});
+
 it('a refused request is pasted and repaired', async (kept) => {
   const page = kept(await inside());
   await page.go('/pages/repair');
@@ -440,6 +506,7 @@ for (const colorScheme of ['light', 'dark']) {
       await page.setViewportSize(WIDE);
       await page.go(path);
       if (name === 'conversation') await page.locator('details.thinking summary').click();
+      if (name === 'usage') await page.getByText('The days as a table').click();
       if (name === 'repair') {
         const request = { messages: [{ role: 'user', content: 'hi' }, { role: 'assistant', content: '', tool_calls: [{ id: 'a', type: 'function', function: { name: 'ls', arguments: '{' } }] }, { role: 'user', content: 'go on' }] };
         await page.getByLabel('The request, JSON').fill(JSON.stringify(request, null, 2));

@@ -87,7 +87,8 @@ fn protected(answer: &Answer) {
     let html = answer.text();
     assert!(!html.contains("<style") && !html.contains(" style=") && !html.contains("<script>"), "{html}");
     for script in html.split("<script").skip(1) {
-        assert!(script.starts_with(" src=\"/pages/assets/"), "{script}");
+        let is_ours = [" src=\"/pages/assets/", " src=\"/docs/"].iter().any(|begin| script.starts_with(begin));
+        assert!(is_ours, "{script}");
     }
 }
 
@@ -430,7 +431,8 @@ fn what_was_said_is_text() {
         assert!(!html.contains('\u{202e}'), "{path}");
         for attribute in ["href=\"", "src=\"", "action=\""] {
             for value in html.split(attribute).skip(1).map(|rest| rest.split('"').next().unwrap()) {
-                let is_ours = value.starts_with("/pages") || value.starts_with('#') || value.starts_with('?');
+                let is_ours = ["/pages", "#", "?"].iter().any(|begin| value.starts_with(begin));
+                let is_ours = is_ours || ["/docs", "/openapi.json"].contains(&value);
                 let is_data = attribute == "src=\"" && value.starts_with("data:image/png;base64,");
                 let is_link = attribute == "href=\"" && value.starts_with("https://");
                 assert!(is_ours || is_data || is_link, "{path}: {attribute}{value}");
@@ -751,6 +753,123 @@ fn each_report_line_is_shown_once() {
     assert_eq!(visitor.get(&format!("/pages/conversations/{id}/prompt?for=gemini&lst=1")).status, 400);
 }
 
+/// A mark of the request, and the note that it leads to: its number, its word, and the severity of the note.
+fn marks(html: &str) -> Vec<(usize, String, String)> {
+    let note = |number: &str| {
+        let before = html.split(&format!("\" id=\"r{number}\"")).next().unwrap();
+        before.rsplit("class=\"note ").next().unwrap().to_owned()
+    };
+    let mark = |part: &str| {
+        let number = part.split('"').next().unwrap();
+        let word = part.split('>').nth(1).unwrap().split('<').next().unwrap();
+        assert!(part.contains(&format!("href=\"#r{number}\"")), "{part}");
+        (number.parse().unwrap(), word.to_owned(), note(number))
+    };
+    html.split("<a class=\"mark\" id=\"s").skip(1).map(mark).collect()
+}
+
+#[test]
+fn the_request_is_marked_where_it_is_not_as_it_is_stored() {
+    let server = Running::open();
+    let call =
+        |id: &str, arguments: &str| json!({ "type": "tool_call", "id": id, "name": "look", "arguments": arguments });
+    let failed = json!({ "type": "error", "message": "overloaded-words" });
+    let messages = json!([
+        user("hi"), { "role": "assistant", "chunks": [call("a", "{"), call("b", "{}")] },
+        { "role": "tool", "chunks": [{ "type": "tool_result", "tool_call_id": "a", "content": "ok" }] },
+        { "role": "assistant", "chunks": [text("fine"), failed] }, user("go on"),
+        { "role": "tool", "chunks": [{ "type": "tool_result", "tool_call_id": "x", "content": "result-of-none" }] },
+        user("well?"),
+    ]);
+    let id = append(&server.client, "chat", &messages);
+    let visitor = Visitor::new(&server.client);
+    let targets = server.client.get("/api/v1/targets").ok();
+    for target in targets["targets"].as_array().unwrap() {
+        let query = format!("for={}&model=m", target.as_str().unwrap().replace('/', "%2F"));
+        let report = server.client.get(&format!("/api/v1/conversations/{id}/prompt?{query}")).ok()["report"].clone();
+        let html = visitor.page(&format!("/pages/conversations/{id}/prompt?{query}"));
+        // Each change has its mark, and no other thing has one.
+        let words = [("lost", "removed"), ("changed", "altered"), ("moved", "moved"), ("added", "added")];
+        let changes = report.as_array().unwrap().iter().filter(|line| line["severity"] != "note");
+        let marks = marks(&html);
+        assert_eq!(marks.len(), changes.count(), "{target}: {report:#} {html}");
+        for (number, word, severity) in marks {
+            assert!(words.contains(&(&*severity, &*word)), "{target}, {number}: {word} {severity}");
+        }
+        // What was left out is there to be read, after what stands before it.
+        let sent = html.split("<h2 id=\"sent\">").nth(1).unwrap().split("<details").next().unwrap();
+        let at = |words: &str| sent.find(words).unwrap_or_else(|| panic!("{target}, {words}: {sent}"));
+        assert!(
+            at("fine") < at("<del>overloaded-words</del>") && at("<del>overloaded-words</del>") < at("go on"),
+            "{target}"
+        );
+        assert!(
+            at("go on") < at("<del>result-of-none</del>") && at("<del>result-of-none</del>") < at("well?"),
+            "{target}"
+        );
+        // The result that nobody recorded is one value, marked as a whole.
+        let made = sent.split("<div").find(|line| line.contains("Interrupted: ")).unwrap();
+        assert!(made.contains(" added\""), "{target}: {made}");
+    }
+    // What is sent as it is stored has no mark.
+    let id = append(
+        &server.client,
+        "clean",
+        &json!([user("hi"), { "role": "assistant", "chunks": [text("hello")] }, user("bye")]),
+    );
+    let html = visitor.page(&format!("/pages/conversations/{id}/prompt"));
+    assert!(html.contains("Nothing was left out") && !html.contains("class=\"mark\""), "{html}");
+}
+
+#[test]
+fn base64_is_shortened_where_it_is_sent() {
+    let server = Running::open();
+    let data = "iVBORw0KGgo".repeat(200);
+    let picture = json!({ "type": "image", "url": format!("data:image/png;base64,{data}") });
+    let id = append(&server.client, "chat", &json!({ "role": "user", "chunks": [text("look"), picture] }));
+    let visitor = Visitor::new(&server.client);
+    for target in ["openai-chat", "openai-responses", "anthropic", "gemini", "bedrock-converse"] {
+        let html = visitor.page(&format!("/pages/conversations/{id}/prompt?for={target}"));
+        let sent = html.split("<h2 id=\"sent\">").nth(1).unwrap();
+        let (lines, copy) = sent.split_once("<details").unwrap();
+        assert!(lines.contains("more bytes of base64") && !lines.contains(&data), "{target}: {lines}");
+        assert!(copy.contains(&data), "{target}: what is copied is whole");
+    }
+}
+
+#[cfg(feature = "viewer")]
+#[test]
+fn the_api_is_described_to_everybody_from_the_programs_own_files() {
+    let (server, _clients) = Running::with_keys(&[("ada", "read")]);
+    let visitor = Visitor::new(&server.client);
+    let html = visitor.page("/docs");
+    let names: Vec<&str> = ["href=\"", "src=\""]
+        .into_iter()
+        .flat_map(|attribute| html.split(attribute).skip(1))
+        .map(|rest| rest.split('"').next().unwrap())
+        .collect();
+    assert!(names.contains(&"/openapi.json") && !html.contains("://"), "{html}");
+    for name in names {
+        let answer = visitor.send("GET", name, &[("sec-fetch-site", "same-origin"), ("sec-fetch-mode", "no-cors")], "");
+        assert!([200, 303].contains(&answer.status) && !answer.text().is_empty() || name == "/pages", "{name}");
+    }
+    for (name, kind) in [("swagger-ui.css", "text/css"), ("swagger-ui-bundle.js", "text/javascript")] {
+        let file = visitor.get(&format!("/docs/{name}"));
+        assert_eq!((file.status, file.header("content-type")), (200, Some(kind)));
+        assert_eq!(file.header("cache-control"), Some("public, max-age=86400"));
+    }
+    // The other files of the crate, its page with a script in it among them, are not served.
+    for name in ["index.html", "oauth2-redirect.html", "swagger-ui.css.map", "..%2fdocs"] {
+        assert_eq!(visitor.get(&format!("/docs/{name}")).status, 404, "{name}");
+    }
+    let foreign = [("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "no-cors")];
+    assert_eq!(visitor.send("GET", "/docs/swagger-ui-bundle.js", &foreign, "").status, 403);
+    assert!(visitor.page("/pages/login").contains("<a href=\"/docs\">"));
+    // Without pages it is not there; the document is.
+    let server = Running::start("memory:", &["--config", &config("[pages]\nenabled = false\n")]);
+    assert_eq!((server.client.get("/docs").status, server.client.get("/openapi.json").status), (404, 200));
+}
+
 #[test]
 fn a_request_is_repaired() {
     let server = Running::open();
@@ -823,14 +942,55 @@ fn the_tokens_of_the_last_days_are_shown_by_day_and_model() {
     }
     append(&clients[1], "chat", &answer("hers", 1));
     let html = Visitor::of(&clients[0]).page("/pages/usage");
-    let rows: Vec<String> =
-        html.split("<tr>").skip(2).map(|row| tags_cut(row.split("</tr>").next().unwrap())).collect();
+    let rows = rows_below(&html, "Tokens by model</h2>");
     assert_eq!(rows, ["m-2 1 1,000 0 4 0", "m-&lt;1&gt; 2 2,000 0 50 0", "All 3 3,000 0 54 0"]);
-    assert_eq!(html.matches("<rect").count(), 30);
     assert!(html.contains("the highest day has 3,054") && !html.contains("hers"), "{html}");
     let visitor = Visitor::of(&clients[1]);
-    assert_eq!(visitor.page("/pages/usage?days=7").matches("<rect").count(), 7);
+    for (query, days) in [("", 30), ("?days=7", 7)] {
+        let html = visitor.page(&format!("/pages/usage{query}"));
+        let columns = html.split("<figure").skip(1).map(|chart| chart.split("</figure>").next().unwrap());
+        assert_eq!(columns.map(|chart| chart.matches("<rect").count()).collect::<Vec<_>>(), [days, days]);
+    }
     assert_eq!(visitor.get("/pages/usage?days=0").status, 400);
+}
+
+/// What is drawn is in words, too: the days, how long conversations are, and the kinds of errors.
+#[test]
+fn answers_sizes_and_errors_are_drawn_and_told() {
+    let (_server, clients) = Running::with_keys(&[("ada", "read,append"), ("grace", "read,append")]);
+    let failed = |code: Value| json!({ "type": "error", "message": "no", "code": code });
+    let answer = |chunks: Value| json!({ "role": "assistant", "chunks": chunks });
+    append(
+        &clients[0],
+        "a",
+        &json!([user("hi"), answer(json!([failed(json!("<429>"))])), answer(json!([text("Hi!")]))]),
+    );
+    append(&clients[0], "b", &json!([answer(json!([failed(json!("<429>"))])), answer(json!([failed(Value::Null)]))]));
+    append(&clients[0], "c", &json!([user("one"), user("two")]));
+    append(&clients[1], "d", &answer(json!([failed(json!("hers"))])));
+    let html = Visitor::of(&clients[0]).page("/pages/usage");
+    assert_eq!(rows_below(&html, "Errors by kind</h2>"), ["&lt;429&gt; 2", "unknown 1"]);
+    assert_eq!(rows_below(&html, "Sizes of conversations</h2>"), ["2 to 3 3"]);
+    let today = jiff::Timestamp::now().to_string();
+    let days = rows_below(&html, "aria-label=\"The days\">");
+    assert!(days.len() == 1 && days[0].ends_with(" 4 0 3") && today >= days[0][..10].to_owned(), "{days:?}");
+    assert!(html.contains("Answers by day, UTC; the highest day has 4") && !html.contains("hers"), "{html}");
+    let rows = clients[0].get("/api/v1/usage?by=error").ok()["rows"].clone();
+    let found: Vec<_> =
+        rows.as_array().unwrap().iter().map(|row| (&row["error"], &row["uncounted"], &row["errors"])).collect();
+    let [none, one, two, four] = [0, 1, 2, 4].map(Value::from);
+    let [empty, code, unknown] = ["", "<429>", "unknown"].map(Value::from);
+    assert_eq!(found, [(&empty, &four, &none), (&code, &none, &two), (&unknown, &none, &one)]);
+    // Who has nothing is told so.
+    let (_server, clients) = Running::with_keys(&[("ada", "read")]);
+    assert!(Visitor::of(&clients[0]).page("/pages/usage").contains("No answers and no errors"));
+}
+
+/// The rows of the table after a heading, without those that name its columns.
+fn rows_below(html: &str, heading: &str) -> Vec<String> {
+    let table = html.split(heading).nth(1).unwrap_or_else(|| panic!("{heading}: {html}"));
+    let table = table.split("</table>").next().unwrap();
+    table.split("<tr>").skip(2).map(|row| tags_cut(row.split("</tr>").next().unwrap())).collect()
 }
 
 /// A row of a table without its tags.

@@ -24,6 +24,8 @@ pub(super) struct Frame {
     pub(super) owner: Option<String>,
     /// Whether the links to other pages are shown.
     pub(super) has_links: bool,
+    /// Where the API is described.
+    pub(super) api: &'static str,
 }
 
 impl Frame {
@@ -33,7 +35,8 @@ impl Frame {
 
     pub(super) fn new(app: &App, caller: Option<&Caller>) -> Self {
         let owner = caller.filter(|caller| caller.session.is_some()).map(|caller| caller.owner.clone());
-        Self { version: &VERSION, has_links: app.keys.is_none() || owner.is_some(), owner }
+        let api = if cfg!(feature = "viewer") { "/docs" } else { "/openapi.json" };
+        Self { version: &VERSION, has_links: app.keys.is_none() || owner.is_some(), owner, api }
     }
 }
 
@@ -180,11 +183,15 @@ pub(crate) fn same_origin(headers: &HeaderMap) -> Result<(), Refusal> {
 }
 
 /// A name, a type, a content.
-const ASSETS: [(&str, &str, &str); 4] = [
+const ASSETS: &[(&str, &str, &str)] = &[
     ("style.css", "text/css; charset=utf-8", include_str!("assets/style.css")),
     ("live.js", "text/javascript; charset=utf-8", include_str!("assets/live.js")),
     ("page.js", "text/javascript; charset=utf-8", include_str!("assets/page.js")),
     ("icon.svg", "image/svg+xml", include_str!("assets/icon.svg")),
+    #[cfg(feature = "viewer")]
+    ("viewer.css", "text/css; charset=utf-8", include_str!("assets/viewer.css")),
+    #[cfg(feature = "viewer")]
+    ("viewer.js", "text/javascript; charset=utf-8", include_str!("assets/viewer.js")),
 ];
 
 /// Changes when an asset does: part of their addresses, so that browsers can keep them.

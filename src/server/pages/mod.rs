@@ -2,12 +2,14 @@
 //!
 //! `frame` (what all pages share, and what a browser may do with them), `words`.
 //! `list`, `conversation`, `change`, `log`, `prompt` (with repairs), `request`, `usage` and `login` are the pages; `message`,
-//! `prose` (Markdown) and `json_lines` are what several of them show. They read by the same functions as the native API, so a page
-//! shows nothing that the API would not.
+//! `prose` (Markdown), `json_lines` and `chart` are what several of them show; `sent` finds what a report is about in a request.
+//! They read by the same functions as the native API, so a page shows nothing that the API would not. `viewer` shows the OpenAPI
+//! document.
 //!
 //! **To add a page**: a row here, its handler, its template in `templates/`, and a line in `tests/pages/pages.test.mjs`.
 
 mod change;
+mod chart;
 mod conversation;
 mod frame;
 mod json_lines;
@@ -18,7 +20,10 @@ mod message;
 mod prompt;
 mod prose;
 mod request;
+mod sent;
 mod usage;
+#[cfg(feature = "viewer")]
+mod viewer;
 mod words;
 
 pub(crate) use frame::{Asked, not_embedded, protect, refused, same_origin};
@@ -51,4 +56,8 @@ pub(crate) const DOOR: &[Route] = &[
     Route::post("/pages/login", Scope::Read, Handler::Store(login::login)),
     Route::post("/pages/logout", Scope::Read, Handler::Store(login::logout)),
     Route::get("/pages/assets/{asset}", Scope::Read, Handler::Store(frame::asset)),
+    #[cfg(feature = "viewer")]
+    Route::get("/docs", Scope::Read, Handler::Store(viewer::viewer)),
+    #[cfg(feature = "viewer")]
+    Route::get("/docs/{file}", Scope::Read, Handler::Stream(viewer::file)),
 ];

@@ -1,12 +1,15 @@
 //! The prompt inspector: what would be sent to a target, beside what is stored; and a request that was refused, with what it
 //! becomes.
 
+use std::collections::{HashMap, HashSet};
+
 use askama::Template;
 
 use super::conversation::Heading;
 use super::frame::{Frame, page};
 use super::json_lines::JsonLines;
 use super::message::{Showing, Shown};
+use super::sent;
 use super::words::Note;
 use crate::error::Error;
 use crate::history::{MessageState, ReportLine};
@@ -97,7 +100,7 @@ pub(super) fn prompt(call: &Call, _: &[u8]) -> Outcome {
     };
     let mut lines = request.as_ref().map(|request| JsonLines::of(request.get()));
     let loaded = if call.query.get(parameters::AT).is_none() { Some(store.load_raw(&name)) } else { None };
-    let mut stored = match loaded {
+    let stored = match loaded {
         Some(Ok(stored)) => stored,
         None | Some(Err(Error::Corrupt { .. })) => {
             let mut messages = conversation.into_messages();
@@ -107,13 +110,12 @@ pub(super) fn prompt(call: &Call, _: &[u8]) -> Outcome {
         Some(Err(error)) => return Err(error.into()),
     };
     let left_out = stored.len().saturating_sub(MESSAGES);
-    stored.drain(..left_out);
     let item = store.describe(&name)?;
     let address = format!("/pages/conversations/{}", item.id);
     let mut showing = Showing { address, most: TEXT, ..Showing::default() };
     let mut notes = Vec::new();
-    for line in &report {
-        let note = Note::from(line);
+    for (at, line) in report.iter().enumerate() {
+        let note = Note { line: Some(at), ..Note::from(line) };
         match line.message_index {
             Some(index) => showing.notes.entry((index, line.chunk_index)).or_default().push(note),
             None => notes.extend(match &mut lines {
@@ -122,13 +124,24 @@ pub(super) fn prompt(call: &Call, _: &[u8]) -> Outcome {
             }),
         }
     }
-    let mut messages = showing.messages(&stored);
+    let mut messages = showing.messages(stored.get(left_out..).unwrap_or_default());
     let mut rest: Vec<_> = showing.notes.into_iter().collect();
     rest.sort_unstable_by_key(|(place, _)| *place);
     // Their messages are not beside the request.
     notes.extend(rest.into_iter().flat_map(|(place, notes)| notes.into_iter().map(move |note| placed(note, place))));
     let shown = notes.iter_mut().chain(messages.iter_mut().flat_map(Shown::notes));
-    let steps = Note::number(shown.chain(lines.iter_mut().flat_map(JsonLines::notes)));
+    let mut shown: Vec<&mut Note> = shown.chain(lines.iter_mut().flat_map(JsonLines::notes)).collect();
+    let steps = Note::number(shown.iter_mut().map(|note| &mut **note));
+    let numbers: HashMap<usize, usize> =
+        shown.iter().filter_map(|note| Some((note.line?, note.number?.this))).collect();
+    if let (Some(lines), Some(request), Ok(target)) = (&mut lines, &request, parameters::target(&call, "for"))
+        && judged(&call, request.get().as_bytes(), Judged::Repaired).is_ok()
+    {
+        sent::mark(lines, (target, request.get()), &stored, &report, &numbers);
+        let marked: HashSet<usize> = lines.marked().collect();
+        let shown = notes.iter_mut().chain(messages.iter_mut().flat_map(Shown::notes)).chain(lines.notes());
+        shown.for_each(|note| note.is_marked = note.number.is_some_and(|number| marked.contains(&number.this)));
+    }
     let text = request.as_ref().map(|request| request.get().to_owned());
     let inspector = Inspector {
         frame: Frame::of(&call),
@@ -273,6 +286,8 @@ fn found(finding: &Finding) -> Note {
         detail: finding.problem.clone(),
         why: None,
         cure: Some(finding.cure.to_owned()),
+        line: None,
         number: None,
+        is_marked: false,
     }
 }

@@ -1,12 +1,14 @@
-//! The tokens that answers took, by day and by model.
+//! What was said in the last days: tokens and answers by day, how long conversations are, errors by kind, tokens by model.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use askama::Template;
 
+use super::chart::{Columns, Rows, Sizes};
 use super::frame::{Frame, page};
-use super::words::grouped;
+use super::words::{Moment, count, grouped};
+use crate::log::ListItem;
 use crate::model::Timestamp;
 use crate::provider::TokenCounts;
 use crate::server::app::{Call, Outcome};
@@ -15,9 +17,10 @@ use crate::store::{Usage, UsageBy, UsageQuery};
 /// Days that can be chosen.
 const SPANS: [u64; 3] = [7, 30, 90];
 const DAY: Duration = Duration::from_secs(86_400);
-/// The height of the plot and the width of a day's place in it, in its own units.
-const HEIGHT: u64 = 100;
-const STEP: u64 = 10;
+/// The most entries that are read for a page.
+const ENTRIES: u64 = 200_000;
+/// The most kinds of errors that have a row of their own.
+const KINDS: usize = 12;
 
 #[derive(Template)]
 #[template(config = "src/server/pages/askama.toml", path = "usage.html")]
@@ -25,20 +28,19 @@ struct Page {
     frame: Frame,
     /// Each span, and whether it is shown.
     spans: Vec<(u64, bool)>,
-    bars: Vec<Bar>,
-    width: u64,
-    most: String,
+    /// What was used before was not read.
+    unread: Option<Moment>,
+    entries: String,
+    tokens: Columns,
+    answers: Columns,
+    /// The days that have something: answers, tokens, errors.
+    days: Vec<(String, [String; 3])>,
+    sizes: Option<Rows>,
+    errors: Option<Rows>,
     models: Vec<Row>,
     sum: Option<Row>,
-}
-
-/// A day in the plot.
-struct Bar {
-    day: String,
-    tokens: String,
-    x: u64,
-    y: u64,
-    height: u64,
+    /// How many answers have no counts, if there are some.
+    uncounted: Option<String>,
 }
 
 struct Row {
@@ -59,6 +61,97 @@ impl Row {
     }
 }
 
+/// What a day has.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    answers: u64,
+    tokens: u64,
+    errors: u64,
+}
+
+/// How much of the conversations is read, and how long they are.
+struct Reading {
+    /// Entries that may be read still.
+    left: u64,
+    /// When the first conversation was used that is too much.
+    unread: Option<Timestamp>,
+    sizes: Sizes,
+}
+
+impl Reading {
+    /// Whether a conversation is read.
+    fn takes(&mut self, item: &ListItem) -> bool {
+        let shared = item.parent.as_ref().map_or(0, |fork| fork.at_seq);
+        match self.left.checked_sub(item.last_seq.saturating_sub(shared)) {
+            Some(left) => {
+                self.left = left;
+                self.sizes.add(item.messages);
+                true
+            }
+            None => {
+                self.unread = Some(item.last_activity);
+                false
+            }
+        }
+    }
+}
+
+/// What rows of days, models and kinds of errors come to.
+#[derive(Default)]
+struct Sums {
+    days: BTreeMap<String, Counts>,
+    models: BTreeMap<String, (u64, TokenCounts)>,
+    errors: HashMap<String, u64>,
+    uncounted: u64,
+}
+
+impl Sums {
+    fn of(rows: Vec<Usage>) -> Self {
+        let mut sums = Self::default();
+        for Usage { day, model, error, answers, uncounted, errors, tokens, .. } in rows {
+            let day = sums.days.entry(day.unwrap_or_default()).or_default();
+            day.answers += answers + uncounted;
+            day.tokens = day.tokens.saturating_add(tokens.input).saturating_add(tokens.output);
+            day.errors += errors;
+            sums.uncounted += uncounted;
+            if errors > 0 {
+                *sums.errors.entry(error.unwrap_or_default()).or_default() += errors;
+            }
+            if answers > 0 {
+                let (known, sum) = sums.models.entry(model.unwrap_or_default()).or_default();
+                *known += answers;
+                sum.add(&tokens);
+            }
+        }
+        sums
+    }
+
+    /// The kinds of errors, the most frequent first.
+    fn kinds(&self) -> Vec<(String, u64)> {
+        let mut kinds: Vec<_> = self.errors.iter().map(|(kind, count)| (kind.clone(), *count)).collect();
+        kinds.sort_unstable_by(|(a, of_a), (b, of_b)| of_b.cmp(of_a).then_with(|| a.cmp(b)));
+        let others: u64 = kinds.iter().skip(KINDS).map(|(_, count)| *count).sum();
+        kinds.truncate(KINDS);
+        kinds.extend((others > 0).then(|| ("others".to_owned(), others)));
+        kinds
+    }
+
+    /// The models by name, and what they come to if there are several.
+    fn models(&self) -> (Vec<Row>, Option<Row>) {
+        let mut all = (0, TokenCounts::default());
+        for (answers, tokens) in self.models.values() {
+            all.0 += answers;
+            all.1.add(tokens);
+        }
+        let rows = self.models.iter().map(|(model, (answers, tokens))| {
+            Row::new(if model.is_empty() { "unknown" } else { model }, *answers, tokens)
+        });
+        let rows: Vec<_> = rows.collect();
+        let sum = (rows.len() > 1).then(|| Row::new("All", all.0, &all.1));
+        (rows, sum)
+    }
+}
+
 pub(super) fn usage(call: &Call, _: &[u8]) -> Outcome {
     call.query.check(&["days"])?;
     let days = call.query.number("days", 1, 366)?.unwrap_or(30);
@@ -67,40 +160,36 @@ pub(super) fn usage(call: &Call, _: &[u8]) -> Outcome {
     // From the beginning of the first day on.
     let since = Timestamp::of_day_or_time(&first).unwrap_or(today);
     let query = UsageQuery::new().with_owner(&*call.caller.owner).with_since(since);
-    let rows = call.store().usage(&query.with_by([UsageBy::Day, UsageBy::Model]))?;
-    let (mut by_day, mut by_model) = (BTreeMap::new(), BTreeMap::new());
-    for Usage { day, model, answers, tokens, .. } in rows {
-        let sum: &mut u64 = by_day.entry(day.unwrap_or_default()).or_default();
-        *sum = sum.saturating_add(tokens.input).saturating_add(tokens.output);
-        let (known, sum): &mut (u64, TokenCounts) = by_model.entry(model.unwrap_or_default()).or_default();
-        *known += answers;
-        sum.add(&tokens);
-    }
-    let most = by_day.values().copied().max().unwrap_or(0).max(1);
-    let bar = |(at, ago)| {
-        let day = back(today, ago).day();
-        let tokens: u64 = by_day.get(&day).copied().unwrap_or(0);
-        // What is not nothing can be seen.
-        let height = tokens.saturating_mul(HEIGHT).div_ceil(most);
-        Bar { day, tokens: grouped(tokens), x: at * STEP, y: HEIGHT.saturating_sub(height), height }
+    let mut reading = Reading { left: ENTRIES, unread: None, sizes: Sizes::default() };
+    let query = query.with_by([UsageBy::Day, UsageBy::Model, UsageBy::Error]);
+    let rows = call.store().usage_while(&query, &mut |item| reading.takes(item))?;
+    let Reading { unread, sizes, .. } = reading;
+    let sums = Sums::of(rows);
+    let shown: Vec<String> = (0..days).rev().map(|ago| back(today, ago).day()).collect();
+    let by_day = |of: fn(&Counts) -> u64| {
+        shown.iter().map(|day| (day.clone(), sums.days.get(day).map_or(0, of))).collect::<Vec<_>>().into_iter()
     };
-    let mut all = (0, TokenCounts::default());
-    for (answers, tokens) in by_model.values() {
-        all.0 += answers;
-        all.1.add(tokens);
-    }
-    let models = by_model
-        .iter()
-        .map(|(model, (answers, tokens))| Row::new(if model.is_empty() { "unknown" } else { model }, *answers, tokens));
-    let models: Vec<_> = models.collect();
+    let kinds = sums.kinds();
+    let (models, sum) = sums.models();
     let shown = Page {
         frame: Frame::of(call),
         spans: SPANS.map(|span| (span, span == days)).to_vec(),
-        bars: (0..).zip((0..days).rev()).map(bar).collect(),
-        width: days * STEP,
-        most: grouped(most),
-        sum: (models.len() > 1).then(|| Row::new("All", all.0, &all.1)),
+        unread: unread.map(Moment::from),
+        entries: grouped(ENTRIES),
+        tokens: Columns::new("Tokens", by_day(|counts| counts.tokens)),
+        answers: Columns::new("Answers", by_day(|counts| counts.answers)),
+        days: sums
+            .days
+            .iter()
+            .map(|(day, counts)| (day.clone(), [counts.answers, counts.tokens, counts.errors].map(grouped)))
+            .collect(),
+        sizes: (sizes.classes().next().is_some())
+            .then(|| Rows::new("sizes", "Sizes of conversations", ["Messages", "Conversations"], sizes.classes())),
+        errors: (!kinds.is_empty())
+            .then(|| Rows::new("errors", "Errors by kind", ["Kind", "Errors"], kinds.into_iter())),
         models,
+        sum,
+        uncounted: (sums.uncounted > 0).then(|| count(sums.uncounted, "answer")),
     };
     page(200, &shown)
 }
@@ -108,4 +197,33 @@ pub(super) fn usage(call: &Call, _: &[u8]) -> Outcome {
 fn back(time: Timestamp, days: u64) -> Timestamp {
     let micros = DAY.as_micros().saturating_mul(u128::from(days));
     Timestamp::from_micros(time.as_micros().saturating_sub(i64::try_from(micros).unwrap_or(i64::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Chunk, Message};
+    use crate::store::Store;
+
+    #[test]
+    fn what_is_too_much_is_not_read_and_its_time_is_known() -> crate::Result<()> {
+        let store = Store::open("memory:")?;
+        let answers = |count| vec![Message::assistant([Chunk::text("Hi!")]); count];
+        for (name, count) in [("oldest", 1), ("large", 3), ("newest", 2)] {
+            store.append(name, &answers(count))?;
+        }
+        // What a fork shares is not read for it.
+        store.fork_to("large", None, "fork")?;
+        let read = |left| {
+            let mut reading = Reading { left, unread: None, sizes: Sizes::default() };
+            let rows = store.usage_while(&UsageQuery::new(), &mut |item| reading.takes(item))?;
+            let conversations: u64 = reading.sizes.classes().map(|(_, count)| count).sum();
+            Ok::<_, crate::Error>((rows.first().map(|row| row.uncounted), conversations, reading.unread))
+        };
+        assert_eq!(read(6)?, (Some(6), 4, None));
+        assert_eq!(read(5)?, (Some(5), 3, Some(store.describe("oldest")?.last_activity)));
+        // One that is too much ends the reading, also where a later one would fit.
+        assert_eq!(read(4)?, (Some(2), 2, Some(store.describe("large")?.last_activity)));
+        Ok(())
+    }
 }

@@ -83,8 +83,12 @@ pub(super) struct Note {
     pub(super) detail: String,
     pub(super) why: Option<String>,
     pub(super) cure: Option<String>,
+    /// Which line of its report it is.
+    pub(super) line: Option<usize>,
     /// Which of the notes of its page it is, if they lead from one to the next.
     pub(super) number: Option<Number>,
+    /// Whether the request on its page has a mark for it.
+    pub(super) is_marked: bool,
 }
 
 /// Which of how many.
@@ -116,7 +120,9 @@ impl From<&ReportLine> for Note {
             detail: line.detail.clone(),
             why: line.why.clone(),
             cure: line.cure.clone(),
+            line: None,
             number: None,
+            is_marked: false,
         }
     }
 }

@@ -1,0 +1,210 @@
+//! Where in a request is what a report says of a conversation. A report names what is stored: messages and chunks. The request
+//! is read back into messages, and its chunks are laid beside those that are stored.
+
+use std::collections::HashMap;
+use std::mem::{Discriminant, discriminant};
+
+use super::json_lines::{Change, JsonLines, Mark};
+use super::words::Cut;
+use crate::history::{ReportLine, Rule, Severity, StoredMessage};
+use crate::model::{Body, Chunk};
+use crate::provider::{Parsed, Target, parse};
+
+/// Bytes of what was left out.
+const GONE: usize = 300;
+/// The most chunks among which the one is looked for that was altered.
+const NEAR: usize = 64;
+
+/// A chunk that is stored: its message and its number there, and what it is.
+struct Stored<'a> {
+    place: (u64, u32),
+    chunk: &'a Chunk,
+    /// The chunk of the request that is the same.
+    sent: Option<usize>,
+}
+
+/// A chunk of the request: where it is, and what it is.
+struct Sent<'a> {
+    place: &'a str,
+    chunk: &'a Chunk,
+    is_stored: bool,
+}
+
+/// Marks what lines of a report changed, at its place in the request. `numbers`: of the notes of these lines, where they have
+/// one.
+pub(super) fn mark(
+    request: &mut JsonLines,
+    (target, json): (Target, &str),
+    stored: &[StoredMessage],
+    report: &[ReportLine],
+    numbers: &HashMap<usize, usize>,
+) {
+    let changes =
+        report.iter().enumerate().filter_map(|(at, line)| Some((line, Change::of(line)?, *numbers.get(&at)?)));
+    let changes: Vec<_> = changes.collect();
+    // What was rendered can be read; what cannot has no marks.
+    let Some(parsed) = (!changes.is_empty()).then(|| parse(target, json).ok()).flatten() else { return };
+    let beside = Beside::new(stored, &parsed);
+    let marks = changes.into_iter().filter_map(|(line, change, number)| {
+        let (place, gone) = beside.find(line, change)?;
+        Some((place.to_owned(), Mark { change, number, gone }))
+    });
+    request.mark(marks.collect());
+}
+
+/// What is stored beside what is sent, both in their order.
+struct Beside<'a> {
+    stored: Vec<Stored<'a>>,
+    sent: Vec<Sent<'a>>,
+    /// For each chunk that is stored, and for the end: the chunk of the request that is the same as the last one before it.
+    before: Vec<Option<usize>>,
+    /// For each chunk that is stored: the chunk of the request that is the same as the first one after it.
+    after: Vec<Option<usize>>,
+}
+
+impl<'a> Beside<'a> {
+    fn new(stored: &'a [StoredMessage], parsed: &'a Parsed) -> Self {
+        let chunks = |message: &'a StoredMessage| {
+            let place = move |at| (message.index, message.chunk_index(at));
+            (message.message.chunks.iter().enumerate()).map(move |(at, chunk)| Stored {
+                place: place(at),
+                chunk,
+                sent: None,
+            })
+        };
+        let mut stored: Vec<_> = stored.iter().flat_map(chunks).collect();
+        let sent = parsed.messages.iter().zip(&parsed.places).flat_map(|(message, place)| {
+            message.chunks.iter().zip(&place.chunks).map(|(chunk, place)| Sent { place, chunk, is_stored: false })
+        });
+        let mut sent: Vec<_> = sent.collect();
+        // The end of a conversation is sent, not always its beginning: of what is the same, the last ones belong together.
+        let mut same: HashMap<_, Vec<usize>> = HashMap::new();
+        sent.iter().enumerate().for_each(|(at, sent)| same.entry(key(sent.chunk)).or_default().push(at));
+        for one in stored.iter_mut().rev() {
+            one.sent = same.get_mut(&key(one.chunk)).and_then(Vec::pop);
+            if let Some(sent) = one.sent.and_then(|at| sent.get_mut(at)) {
+                sent.is_stored = true;
+            }
+        }
+        // What stood before a chunk, and what stands before the next one.
+        let passed = |last: &mut Option<usize>, one: Option<&Stored<'_>>| {
+            let before = *last;
+            *last = one.and_then(|one| one.sent).or(before);
+            Some(before)
+        };
+        let mut after: Vec<_> = stored.iter().rev().map(Some).scan(None, passed).collect();
+        after.reverse();
+        let before = stored.iter().map(Some).chain([None]).scan(None, passed).collect();
+        Self { stored, sent, before, after }
+    }
+
+    /// The place of a change. Of what was left out: what stands before it, and the text itself.
+    fn find(&self, line: &'a ReportLine, change: Change) -> Option<(&str, Option<Cut>)> {
+        if let Some(place) = &line.place {
+            return Some((place, None));
+        }
+        let message = line.message_index?;
+        let of_message = |at: &usize| self.stored.get(*at).is_some_and(|one| one.place.0 == message);
+        let first = self.stored.partition_point(|one| one.place.0 < message);
+        let at = match line.chunk_index {
+            Some(chunk) => (first..self.stored.len())
+                .take_while(of_message)
+                .find(|at| self.stored.get(*at).is_some_and(|one| one.place.1 == chunk)),
+            None => (first..self.stored.len()).take_while(of_message).find(|at| self.same(*at).is_some()),
+        };
+        if change == Change::Removed {
+            let gone = line.chunk_index.and(at).and_then(|at| self.stored.get(at));
+            let gone = gone.map(|one| Cut::new(words(one.chunk), GONE)).filter(|gone| !gone.is_empty());
+            let before = self.before(at.unwrap_or(first)).map_or("", |before| before.place);
+            return Some((before, gone));
+        }
+        let at = at?;
+        if matches!(line.rule, Rule::OutcomeUnknown | Rule::NotRun | Rule::PendingAnswered) {
+            return self.result_of(at, line.tool_call_id.as_deref()).map(|sent| (sent.place, None));
+        }
+        let sent = self.same(at).or_else(|| self.in_its_place(at));
+        sent.map(|sent| (sent.place, None))
+    }
+
+    /// The chunk of the request that is the same as one that is stored.
+    fn same(&self, at: usize) -> Option<&Sent<'a>> {
+        self.sent.get(self.stored.get(at)?.sent?)
+    }
+
+    /// The last chunk of the request that is the same as one that is stored before this one.
+    fn before(&self, at: usize) -> Option<&Sent<'a>> {
+        self.sent.get((*self.before.get(at)?)?)
+    }
+
+    /// The chunk of the request that is sent in the place of one that is stored: it stands between the same neighbours.
+    fn in_its_place(&self, at: usize) -> Option<&Sent<'a>> {
+        let chunk = self.stored.get(at)?.chunk;
+        let begin = self.before.get(at).copied().flatten().map_or(0, |before| before + 1);
+        let end = self.after.get(at).copied().flatten().unwrap_or(self.sent.len());
+        let others = || self.sent.get(begin..end).unwrap_or_default().iter().filter(|sent| !sent.is_stored).take(NEAR);
+        let text = words(chunk);
+        let has_text = |sent: &&Sent<'_>| !text.is_empty() && words(sent.chunk).contains(text);
+        let is_alike = |sent: &&Sent<'_>| discriminant(&sent.chunk.body) == discriminant(&chunk.body);
+        others().find(has_text).or_else(|| others().find(is_alike)).or_else(|| others().next())
+    }
+
+    /// The result that was made for a call.
+    fn result_of(&self, call: usize, id: Option<&str>) -> Option<&Sent<'a>> {
+        let begin = self.stored.get(call).and_then(|one| one.sent).unwrap_or_default();
+        let results = || {
+            let made = self.sent.get(begin..).unwrap_or_default().iter().filter(|sent| !sent.is_stored);
+            made.filter(|sent| matches!(sent.chunk.body, Body::ToolResult { .. })).take(NEAR)
+        };
+        let is_its = |sent: &&Sent<'_>| match &sent.chunk.body {
+            Body::ToolResult { tool_call_id, .. } => Some(tool_call_id.as_str()) == id,
+            _ => false,
+        };
+        results().find(is_its).or_else(|| results().next())
+    }
+}
+
+/// By what a chunk is known: calls and results by their ids, all else by its content.
+fn key(chunk: &Chunk) -> (Discriminant<Body>, &str) {
+    let known = match &chunk.body {
+        Body::ToolCall { id, .. } => id,
+        Body::ToolResult { tool_call_id, .. } => tool_call_id,
+        _ => words(chunk),
+    };
+    (discriminant(&chunk.body), known)
+}
+
+/// What a chunk says, or holds.
+fn words(chunk: &Chunk) -> &str {
+    match &chunk.body {
+        Body::Text { text, .. } | Body::Refusal { text } => text,
+        Body::Thinking { text, signature, redacted } => match text.as_str() {
+            "" => redacted.as_deref().or(signature.as_deref()).unwrap_or_default(),
+            text => text,
+        },
+        Body::ToolCall { arguments, .. } => arguments,
+        Body::ToolResult { output: crate::model::Output::Text(text), .. } => text,
+        Body::ToolResult { .. } => "",
+        Body::Image(image) => &image.url,
+        Body::Audio(audio) => {
+            let held = audio.data.as_deref().or(audio.url.as_deref()).or(audio.transcript.as_deref());
+            held.unwrap_or_default()
+        }
+        Body::File(file) => file.data.as_deref().or(file.url.as_deref()).or(file.name.as_deref()).unwrap_or_default(),
+        Body::Error { message, .. } => message,
+        Body::Opaque { json, .. } => json.as_str(),
+        Body::Unknown { kind } => kind,
+    }
+}
+
+impl Change {
+    /// What a line says was done, if the request shows it.
+    fn of(line: &ReportLine) -> Option<Self> {
+        match line.severity {
+            Severity::Lost => Some(Self::Removed),
+            Severity::Changed => Some(Self::Altered),
+            Severity::Moved => Some(Self::Moved),
+            Severity::Added => Some(Self::Added),
+            Severity::Note => None,
+        }
+    }
+}
