@@ -779,7 +779,7 @@ fn the_request_is_marked_where_it_is_not_as_it_is_stored() {
         { "role": "tool", "chunks": [{ "type": "tool_result", "tool_call_id": "a", "content": "ok" }] },
         { "role": "assistant", "chunks": [text("fine"), failed] }, user("go on"),
         { "role": "tool", "chunks": [{ "type": "tool_result", "tool_call_id": "x", "content": "result-of-none" }] },
-        user("well?"),
+        { "role": "assistant", "chunks": [text("later-words")] }, user("well?"),
     ]);
     let id = append(&server.client, "chat", &messages);
     let visitor = Visitor::new(&server.client);
@@ -804,7 +804,7 @@ fn the_request_is_marked_where_it_is_not_as_it_is_stored() {
             "{target}"
         );
         assert!(
-            at("go on") < at("<del>result-of-none</del>") && at("<del>result-of-none</del>") < at("well?"),
+            at("go on") < at("<del>result-of-none</del>") && at("<del>result-of-none</del>") < at("later-words"),
             "{target}"
         );
         // The result that nobody recorded is one value, marked as a whole.
@@ -824,7 +824,8 @@ fn the_request_is_marked_where_it_is_not_as_it_is_stored() {
 #[test]
 fn base64_is_shortened_where_it_is_sent() {
     let server = Running::open();
-    let data = "iVBORw0KGgo".repeat(200);
+    // The beginning of a picture of one pixel.
+    let data = format!("iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB{}", "AAAA".repeat(600));
     let picture = json!({ "type": "image", "url": format!("data:image/png;base64,{data}") });
     let id = append(&server.client, "chat", &json!({ "role": "user", "chunks": [text("look"), picture] }));
     let visitor = Visitor::new(&server.client);

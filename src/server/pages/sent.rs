@@ -1,10 +1,11 @@
 //! Where in a request is what a report says of a conversation. A report names what is stored: messages and chunks. The request
 //! is read back into messages, and its chunks are laid beside those that are stored.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::mem::{Discriminant, discriminant};
 
 use super::json_lines::{Change, JsonLines, Mark};
+use super::message::described;
 use super::words::Cut;
 use crate::history::{ReportLine, Rule, Severity, StoredMessage};
 use crate::model::{Body, Chunk};
@@ -44,7 +45,9 @@ pub(super) fn mark(
     let changes: Vec<_> = changes.collect();
     // What was rendered can be read; what cannot has no marks.
     let Some(parsed) = (!changes.is_empty()).then(|| parse(target, json).ok()).flatten() else { return };
-    let beside = Beside::new(stored, &parsed);
+    let lost = changes.iter().filter(|(_, change, _)| *change == Change::Removed);
+    let lost = lost.filter_map(|(line, ..)| Some((line.message_index?, line.chunk_index?))).collect();
+    let beside = Beside::new(stored, &parsed, &lost);
     let marks = changes.into_iter().filter_map(|(line, change, number)| {
         let (place, gone) = beside.find(line, change)?;
         Some((place.to_owned(), Mark { change, number, gone }))
@@ -63,7 +66,8 @@ struct Beside<'a> {
 }
 
 impl<'a> Beside<'a> {
-    fn new(stored: &'a [StoredMessage], parsed: &'a Parsed) -> Self {
+    /// `lost`: the chunks that are stored, and are not sent.
+    fn new(stored: &'a [StoredMessage], parsed: &'a Parsed, lost: &HashSet<(u64, u32)>) -> Self {
         let chunks = |message: &'a StoredMessage| {
             let place = move |at| (message.index, message.chunk_index(at));
             (message.message.chunks.iter().enumerate()).map(move |(at, chunk)| Stored {
@@ -85,6 +89,20 @@ impl<'a> Beside<'a> {
             if let Some(sent) = one.sent.and_then(|at| sent.get_mut(at)) {
                 sent.is_stored = true;
             }
+        }
+        let mut last = 0;
+        for one in &mut stored {
+            if one.sent.is_none() && is_said(one.chunk) {
+                // Texts that stand one after another may be sent as one.
+                one.sent = joined(&sent, last, words(one.chunk).trim());
+            } else if one.sent.is_none() && !lost.contains(&one.place) {
+                // Some wires have no ids, and some ids are not taken: calls and results keep their order.
+                one.sent = next_alike(&sent, last, one.chunk);
+                if let Some(sent) = one.sent.and_then(|at| sent.get_mut(at)) {
+                    sent.is_stored = true;
+                }
+            }
+            last = one.sent.unwrap_or(last);
         }
         // What stood before a chunk, and what stands before the next one.
         let passed = |last: &mut Option<usize>, one: Option<&Stored<'_>>| {
@@ -114,7 +132,7 @@ impl<'a> Beside<'a> {
         };
         if change == Change::Removed {
             let gone = line.chunk_index.and(at).and_then(|at| self.stored.get(at));
-            let gone = gone.map(|one| Cut::new(words(one.chunk), GONE)).filter(|gone| !gone.is_empty());
+            let gone = gone.map(|one| Cut::new(&described(words(one.chunk)), GONE)).filter(|gone| !gone.is_empty());
             let before = self.before(at.unwrap_or(first)).map_or("", |before| before.place);
             return Some((before, gone));
         }
@@ -161,6 +179,27 @@ impl<'a> Beside<'a> {
         };
         results().find(is_its).or_else(|| results().next())
     }
+}
+
+/// Whether a chunk is text, of whatever kind.
+const fn is_said(chunk: &Chunk) -> bool {
+    matches!(chunk.body, Body::Text { .. } | Body::Thinking { .. } | Body::Refusal { .. })
+}
+
+/// The next chunk of the request that is nothing stored by itself, and has this text in it.
+fn joined(sent: &[Sent<'_>], last: usize, text: &str) -> Option<usize> {
+    let near = sent.iter().enumerate().skip(last).take(NEAR);
+    let mut near = near.take_while(|(at, sent)| *at == last || !sent.is_stored);
+    let has = |sent: &Sent<'_>| !sent.is_stored && is_said(sent.chunk) && words(sent.chunk).contains(text);
+    if text.is_empty() { None } else { near.find(|(_, sent)| has(sent)).map(|(at, _)| at) }
+}
+
+/// The next chunk of the request that is nothing stored yet, and is a call or a result as this one.
+fn next_alike(sent: &[Sent<'_>], last: usize, chunk: &Chunk) -> Option<usize> {
+    let is_of_tool = matches!(chunk.body, Body::ToolCall { .. } | Body::ToolResult { .. });
+    let is_alike = |sent: &Sent<'_>| !sent.is_stored && discriminant(&sent.chunk.body) == discriminant(&chunk.body);
+    let mut near = sent.iter().enumerate().skip(last).take(NEAR).filter(|_| is_of_tool);
+    near.find(|(_, sent)| is_alike(sent)).map(|(at, _)| at)
 }
 
 /// By what a chunk is known: calls and results by their ids, all else by its content.
