@@ -93,7 +93,7 @@ fn errors_are_counted_by_kind_and_answers_without_counts_apart(place: &Place) {
         message.metadata.model = Some(model.to_owned());
         message
     };
-    let long = "x".repeat(101);
+    let [long, cut] = [101, 100].map(|length| "x".repeat(length));
     store
         .append("chat", &[user("hello"), failed("m", Some("529")), failed("m", Some("529")), answer("m", 10)])
         .unwrap();
@@ -111,7 +111,7 @@ fn errors_are_counted_by_kind_and_answers_without_counts_apart(place: &Place) {
         ("m", "529", 0, 0, 2),
         ("n", "", 0, 2, 0),
         ("n", "unknown", 0, 0, 1),
-        ("n", &long[..100], 0, 0, 1),
+        ("n", &*cut, 0, 0, 1),
     ];
     assert_eq!(found, wanted);
     // An answer that was cut off is one, and an error, of the model that began it.
@@ -122,9 +122,9 @@ fn errors_are_counted_by_kind_and_answers_without_counts_apart(place: &Place) {
     drop(writer);
     store.sync().unwrap();
     let rows = store.usage(&UsageQuery::new().with_by([UsageBy::Model, UsageBy::Error])).unwrap();
-    let cut = rows.iter().filter(|row| row.model.as_deref() == Some("streamed"));
-    let cut: Vec<_> = cut.map(|row| (row.error.as_deref().unwrap(), row.uncounted, row.errors)).collect();
-    assert_eq!(cut, [("", 1, 0), ("interrupted", 0, 1)]);
+    let streamed = rows.iter().filter(|row| row.model.as_deref() == Some("streamed"));
+    let streamed: Vec<_> = streamed.map(|row| (row.error.as_deref().unwrap(), row.uncounted, row.errors)).collect();
+    assert_eq!(streamed, [("", 1, 0), ("interrupted", 0, 1)]);
     let all = store.usage(&UsageQuery::new()).unwrap();
     assert_eq!((all[0].answers, all[0].uncounted, all[0].errors), (1, 5, 5));
 }

@@ -972,9 +972,8 @@ fn answers_sizes_and_errors_are_drawn_and_told() {
     let html = Visitor::of(&clients[0]).page("/pages/usage");
     assert_eq!(rows_below(&html, "Errors by kind</h2>"), ["&lt;429&gt; 2", "unknown 1"]);
     assert_eq!(rows_below(&html, "Sizes of conversations</h2>"), ["2 to 3 3"]);
-    let today = jiff::Timestamp::now().to_string();
     let days = rows_below(&html, "aria-label=\"The days\">");
-    assert!(days.len() == 1 && days[0].ends_with(" 4 0 3") && today >= days[0][..10].to_owned(), "{days:?}");
+    assert!(days.len() == 1 && days[0].ends_with(" 4 0 3"), "{days:?}");
     assert!(html.contains("Answers by day, UTC; the highest day has 4") && !html.contains("hers"), "{html}");
     let rows = clients[0].get("/api/v1/usage?by=error").ok()["rows"].clone();
     let found: Vec<_> =
