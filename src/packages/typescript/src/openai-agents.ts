@@ -25,8 +25,6 @@ interface Place {
   chunks: number[];
   /** Whether another program's message has no others. */
   isWhole?: boolean;
-  /** Of another program's message, of which some chunks may be hidden: then the others have indexes that only the log has. */
-  of?: StoredMessage;
   item: AgentInputItem;
 }
 
@@ -64,10 +62,7 @@ export class ConvoSession implements Session {
     for (;;) {
       const last = (await this.#newest(1)).at(-1) ?? (await this.#read()).at(-1);
       if (!last) return undefined;
-      const indexes = last.of && !last.isWhole ? await this.#indexes(last.of) : undefined;
-      // Another one takes chunks of it.
-      if (indexes && indexes.length !== last.of!.chunks.length) continue;
-      const [first, ...others] = last.isWhole ? [undefined] : last.chunks.map((chunk) => (indexes ? indexes[chunk] : chunk));
+      const [first, ...others] = last.isWhole ? [undefined] : last.chunks;
       // Who takes the first chunk, which has the item, takes the item.
       await Promise.all(others.map((chunk) => this.#take(last.index, chunk)));
       if (await this.#take(last.index, first)) return last.item;
@@ -122,16 +117,6 @@ export class ConvoSession implements Session {
       }
       return this.#remove(suffix);
     }
-  }
-
-  async #indexes({ index, first_seq }: StoredMessage): Promise<number[]> {
-    const found = new Set<number>();
-    for await (const { kind, message_index, chunk_index } of this.client.entries(this.sessionId, { since: first_seq - 1, limit: 1000 })) {
-      if (message_index !== index || chunk_index === undefined) continue;
-      if (kind === "chunk") found.add(chunk_index);
-      if (kind === "remove") found.delete(chunk_index);
-    }
-    return [...found];
   }
 
   /** Whether it was there. */
@@ -195,8 +180,6 @@ export class ConvoSession implements Session {
 /** Operations that are remembered. */
 const OPERATIONS = 100;
 
-const indexOf = ({ openai_agents_js, openai_agents }: Chunk) => ((openai_agents_js ?? openai_agents) as OfChunk | undefined)?.index;
-
 /** The items of messages, each with its place. A chunk of another program is an item that says the same. */
 function places(messages: StoredMessage[]): Place[] {
   const replaced = messages.flatMap(({ openai_agents_js }) => (openai_agents_js as OfMessage | undefined)?.replaces ?? []);
@@ -206,7 +189,7 @@ function places(messages: StoredMessage[]): Place[] {
   for (const message of messages.filter(({ state }) => state !== "streaming")) {
     const { index } = message;
     const left = message.chunks
-      .map((chunk, at) => ({ chunk, own: chunk.openai_agents_js as OfChunk | undefined, number: indexOf(chunk) ?? at }))
+      .map((chunk, at) => ({ chunk, own: chunk.openai_agents_js as OfChunk | undefined, number: message.chunk_indexes[at]! }))
       .filter(({ chunk, number }) => {
         if (chunk.type === "tool_call") names.set(chunk.id, chunk.name ?? "");
         return !isGone(index, number);
@@ -214,13 +197,12 @@ function places(messages: StoredMessage[]): Place[] {
     // What people and systems said is one item, unless results are beside it.
     if (message.role !== "assistant" && left.length > 0 && left.every(({ chunk, own }) => !own && toPart(chunk))) {
       const item = said(message.role, left.map(({ chunk }) => chunk));
-      found.push({ index, chunks: left.map(({ number }) => number), isWhole: left.length === message.chunks.length, of: message, item });
+      found.push({ index, chunks: left.map(({ number }) => number), isWhole: left.length === message.chunks.length, item });
       continue;
     }
     for (const { chunk, own, number } of left) {
       const item = own ? own.item && kept(own.item) : toItem(message, chunk, names);
-      const of = indexOf(chunk) === undefined ? message : undefined;
-      if (item) found.push({ index, chunks: [number], isWhole: !own && message.chunks.length === 1, of, item });
+      if (item) found.push({ index, chunks: [number], isWhole: !own && message.chunks.length === 1, item });
       else if (own && found.at(-1)?.index === index) found.at(-1)!.chunks.push(number);
     }
   }

@@ -569,7 +569,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Count the tokens of the stored answers; reads the conversations used since `since`
+         * Count the stored answers, their tokens, and errors; reads the conversations used since `since`
          * @description Scope: read.
          */
         get: operations["getUsage"];
@@ -835,6 +835,8 @@ export interface components {
         /** @description A page of messages. */
         Messages: {
             messages: {
+                /** @description The chunks' indexes in the log, for each chunk of the message, in the order of its chunks: 0-based, never reused. */
+                chunk_indexes: number[];
                 chunks: Record<string, unknown>[];
                 /** @description The seq of its first entry. */
                 first_seq: number;
@@ -1023,6 +1025,8 @@ export interface components {
         };
         /** @description A message in its place. */
         StoredMessage: {
+            /** @description The chunks' indexes in the log, for each chunk of the message, in the order of its chunks: 0-based, never reused. */
+            chunk_indexes: number[];
             chunks: Record<string, unknown>[];
             /** @description The seq of its first entry. */
             first_seq: number;
@@ -1074,6 +1078,10 @@ export interface components {
                 conversation?: string;
                 /** @description The day, `2026-11-25`, if days are counted apart. */
                 day?: string;
+                /** @description The kind of the errors, if kinds are counted apart: the code of the error, of at most 100 characters; `unknown` if it has none; `interrupted` for an answer that was interrupted. Empty in the rows of answers. */
+                error?: string;
+                /** @description The errors. */
+                errors: number;
                 /** @description All that the model read, those from a cache too. */
                 input: number;
                 /** @description The model, if models are counted apart; empty if none is known. */
@@ -1082,6 +1090,8 @@ export interface components {
                 output: number;
                 /** @description Of the output, the reasoning, where it is counted apart. */
                 reasoning: number;
+                /** @description The answers of which no tokens are known. */
+                uncounted: number;
             }[];
         };
     };
@@ -1528,6 +1538,9 @@ export interface operations {
                      * @example {
                      *       "messages": [
                      *         {
+                     *           "chunk_indexes": [
+                     *             0
+                     *           ],
                      *           "chunks": [
                      *             {
                      *               "text": "hello",
@@ -1628,6 +1641,9 @@ export interface operations {
                 content: {
                     /**
                      * @example {
+                     *       "chunk_indexes": [
+                     *         0
+                     *       ],
                      *       "chunks": [
                      *         {
                      *           "text": "hello",
@@ -2440,7 +2456,7 @@ export interface operations {
     getUsage: {
         parameters: {
             query?: {
-                /** @description What is counted apart: day, model, conversation, with commas */
+                /** @description What is counted apart: day, model, conversation, error, with commas */
                 by?: string;
                 /** @description Only answers from this day, UTC, or time on */
                 since?: string;
@@ -2469,10 +2485,12 @@ export interface operations {
                      *           "cache_written": 0,
                      *           "cached": 1000,
                      *           "day": "2026-11-25",
+                     *           "errors": 1,
                      *           "input": 1200,
                      *           "model": "m-1",
                      *           "output": 80,
-                     *           "reasoning": 0
+                     *           "reasoning": 0,
+                     *           "uncounted": 0
                      *         }
                      *       ]
                      *     }

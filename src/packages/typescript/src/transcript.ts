@@ -105,6 +105,8 @@ export interface StoredMessage extends Message {
   state: "complete" | "streaming" | "interrupted" | "synthetic";
   first_seq: number;
   last_seq: number;
+  /** For each chunk its index in the log: never reused; visible ones may have gaps. */
+  chunk_indexes: number[];
 }
 
 /** An entry of the log: `begin`, `chunk`, `finish`, `interrupt`, and what changes a conversation. */

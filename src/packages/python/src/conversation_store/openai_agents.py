@@ -20,8 +20,6 @@ from ._types import Chunk, StoredMessage
 
 #: The field of a chunk, or of a message, that keeps its item. In a chunk it has the chunk's index, too.
 ITEM = "openai_agents"
-#: The field of a chunk that the package for TypeScript has; its items have another form.
-_OTHERS = "openai_agents_js"
 _PAGE = 100
 
 
@@ -43,7 +41,7 @@ class Session:
         is_bounded = limit is not None and limit > 0
         found: list[Any] = []
         async for message in _newest_first(self.client, self.session_id):
-            found.extend(item for item, *_ in reversed(list(_items(message))))
+            found.extend(item for item, _ in reversed(list(_items(message))))
             if is_bounded and len(found) >= cast("int", limit):
                 break
         found.reverse()
@@ -70,31 +68,9 @@ class Session:
         async for message in _newest_first(self.client, self.session_id):
             items = list(_items(message))
             if items:
-                item, chunk, is_place = items[-1]
-                if len(message["chunks"]) == 1:
-                    chunk = None
-                elif is_place and chunk is not None:
-                    indexes = await self._indexes(message)
-                    if len(indexes) != len(message["chunks"]):
-                        # Another one takes chunks of it.
-                        return await self._last()
-                    chunk = indexes[chunk]
-                return item, message["index"], chunk
+                item, chunk = items[-1]
+                return item, message["index"], None if len(message["chunks"]) == 1 else chunk
         return None
-
-    async def _indexes(self, message: StoredMessage) -> list[int]:
-        """The indexes of a message's chunks, of which some may be hidden: only the log has them."""
-        found: set[int] = set()
-        since: int | str = message["first_seq"] - 1
-        while (page := await self.client.entries(self.session_id, since=since, limit=1000))["entries"]:
-            for entry in page["entries"]:
-                if entry.get("message_index") == message["index"] and "chunk_index" in entry:
-                    if entry["kind"] == "chunk":
-                        found.add(entry["chunk_index"])
-                    elif entry["kind"] == "remove":
-                        found.discard(entry["chunk_index"])
-            since = page["cursor"]
-        return sorted(found)
 
     async def clear_session(self) -> None:
         try:
@@ -126,26 +102,25 @@ async def _between(client: AsyncClient, conversation: str, start: int, end: int)
         yield message
 
 
-def _items(message: StoredMessage) -> Iterator[tuple[Any, int | None, bool]]:
-    """The items of a message, each with its chunk, if it has one of its own: its index, or, of others, its place among those that are
-    not hidden."""
+def _items(message: StoredMessage) -> Iterator[tuple[Any, int | None]]:
+    """The items of a message, each with the index of its chunk, if it has one of its own."""
     whole = cast("dict[str, Any]", message).get(ITEM)
     if whole is not None and "item" in whole:
-        yield kept(whole["item"]), None, False
+        yield kept(whole["item"]), None
         return
     if message["state"] == "streaming":
         return
     parts = [_input(chunk) for chunk in message["chunks"]]
     if parts and message["role"] != "assistant" and all(parts):
         # What people and systems said is one item, unless results are beside it.
-        yield _said(message["role"], parts), None, False
+        yield _said(message["role"], parts), None
         return
-    for at, chunk in enumerate(message["chunks"]):
+    for index, chunk in zip(message["chunk_indexes"], message["chunks"], strict=True):
         if own := chunk.get(ITEM):
             if "item" in own:
-                yield kept(own["item"]), own["index"], False
+                yield kept(own["item"]), index
         elif item := _foreign(message["role"], chunk):
-            yield item, chunk.get(_OTHERS, {}).get("index", at), _OTHERS not in chunk
+            yield item, index
 
 
 def _said(role: str, parts: list[Any]) -> dict[str, Any]:
