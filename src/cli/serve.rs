@@ -69,13 +69,13 @@ pub(super) fn serve(args: &Serve, location: &Location, output: &mut Output) -> O
         output.verbatim(&config.to_toml())?;
         return Ok(Exit::Done);
     }
-    Server::check(&config)?;
+    Server::check(&config).map_err(|error| match &config.auth.keys_file {
+        Some(file) => of_keys(error, file),
+        None => error.into(),
+    })?;
     let _lines = LogLines::begin(&config.log)?;
     if args.check_config {
         return Ok(Exit::Done);
-    }
-    if let Some(file) = &config.auth.keys_file {
-        KeyFile::new(file).list().map_err(|error| of_keys(error, file))?;
     }
     #[cfg(feature = "search")]
     if config.pages.search_index.is_none() {

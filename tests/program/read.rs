@@ -10,8 +10,8 @@ fn show_prints_messages_with_their_place() {
     let dated = ANSWER.replacen('{', r#"{"created_at": "2026-01-02T03:04:05Z", "#, 1);
     place.append("c", &[&dated]);
     let wanted = json!({
-        "index": 0, "state": "complete", "first_seq": 1, "last_seq": 1, "role": "assistant",
-        "chunks": [{"type": "text", "text": "Hi!"}], "finish_reason": "stop", "created_at": "2026-01-02T03:04:05Z",
+        "index": 0, "state": "complete", "first_seq": 1, "last_seq": 1, "chunk_indexes": [0],
+        "role": "assistant", "chunks": [{"type": "text", "text": "Hi!"}], "finish_reason": "stop", "created_at": "2026-01-02T03:04:05Z",
     });
     assert_eq!(place.ok(&["show", "c"]).json(), std::slice::from_ref(&wanted));
     assert_eq!(place.ok(&["show", "c", "--raw"]).json(), [wanted]);

@@ -186,7 +186,11 @@ fn pictures_of_a_markdown_file_are_beside_it() {
     assert_eq!(summary["files"], 2);
     let text = std::fs::read_to_string(place.path("my chat.md")).unwrap();
     assert_eq!(text.matches("![picture](<my%20chat-files/picture-1.png>)").count(), 2, "{text}");
-    assert!(text.contains("[a.pdf](<my%20chat-files/file-2.pdf>)") && text.contains("shot\n[picture]\n"), "{text}");
+    assert!(
+        text.contains("[a.pdf](<my%20chat-files/file-2.pdf>)")
+            && text.contains("shot\n[picture my%20chat-files/picture-1.png]\n"),
+        "{text}"
+    );
     assert!(
         text.contains("<https://example.org/a.png>") && text.contains("<data:image/svg+xml;base64,AAAA>"),
         "{text}"

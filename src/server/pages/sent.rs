@@ -104,7 +104,7 @@ impl<'a> Beside<'a> {
             }
             last = one.sent.unwrap_or(last);
         }
-        // What stood before a chunk, and what stands before the next one.
+        // What comes before a chunk, and what comes before the next one.
         let passed = |last: &mut Option<usize>, one: Option<&Stored<'_>>| {
             let before = *last;
             *last = one.and_then(|one| one.sent).or(before);
@@ -116,7 +116,7 @@ impl<'a> Beside<'a> {
         Self { stored, sent, before, after }
     }
 
-    /// The place of a change. Of what was left out: what stands before it, and the text itself.
+    /// The place of a change. Of what was left out: what comes before it, and the text itself.
     fn find(&self, line: &'a ReportLine, change: Change) -> Option<(&str, Option<Cut>)> {
         if let Some(place) = &line.place {
             return Some((place, None));
@@ -154,7 +154,7 @@ impl<'a> Beside<'a> {
         self.sent.get((*self.before.get(at)?)?)
     }
 
-    /// The chunk of the request that is sent in the place of one that is stored: it stands between the same neighbours.
+    /// The chunk of the request that is sent in the place of one that is stored: it has the same neighbours.
     fn in_its_place(&self, at: usize) -> Option<&Sent<'a>> {
         let chunk = self.stored.get(at)?.chunk;
         let begin = self.before.get(at).copied().flatten().map_or(0, |before| before + 1);

@@ -1,8 +1,8 @@
 //! A batch at the end of fjall's journal that a power cut left in parts.
 //!
-//! A batch is written first and synced then. Of one that is not synced yet, a power cut may leave the beginning and the end, and take
-//! a page between them. fjall takes that for damage and does not open. Nobody was promised such a batch, so it is removed. If it was
-//! synced, and is damaged, the watermark says that it is missing.
+//! A batch is written first and synced then. Of one that is not synced yet, a power cut may leave the beginning and the end,
+//! and take a page between them. fjall takes that for damage and does not open. Nobody was promised such a batch, so it is
+//! removed. If it was synced, and is damaged, the watermark says that it is missing.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read};
@@ -17,7 +17,8 @@ const END: u8 = 3;
 const CLEAR: u8 = 4;
 const MAGIC: [u8; 4] = *b"FJL\x03";
 
-/// Removes the last batch of the newest journal if it is torn, and nothing whole follows it: whether it did. Reads that journal once.
+/// Removes the last batch of the newest journal if it is torn, and nothing whole follows it: whether it did. It reads that
+/// journal once.
 pub(super) fn remove(folder: &Path) -> io::Result<bool> {
     let Some(path) = newest(folder)? else { return Ok(false) };
     let mut journal = Journal { file: BufReader::new(File::open(&path)?), at: 0 };
