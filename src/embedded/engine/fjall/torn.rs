@@ -63,10 +63,10 @@ struct Journal {
 impl Journal {
     /// Reads a batch: whether its checksum is right. `None`: what follows is no batch, as far as its form goes.
     ///
-    /// Numbers are little-endian. A start has the count of items (u32) and a sequence number (u64). An item has its type (u8), its
-    /// compression (u8), its keyspace (u64), the lengths of its key (u16), of its value (u32), and of its value as it is stored
-    /// (u32), then the key and the value. A cleared keyspace is an item of its number (u64). The end has the XXH3 of the items with
-    /// their tags (u64), and four fixed bytes.
+    /// Numbers are little-endian. A start has the count of items (u32) and a sequence number (u64). An item has its type
+    /// (u8), its compression (u8), its keyspace (u64), the lengths of its key (u16), of its value (u32), and of its value as it
+    /// is stored (u32), then the key and the value. A cleared keyspace is an item of its number (u64). The end has the XXH3 of
+    /// the items with their tags (u64), and four fixed bytes.
     fn batch(&mut self) -> io::Result<Option<bool>> {
         let Some([START, a, b, c, d, ..]) = self.read::<13>()? else { return Ok(None) };
         let (wanted, mut items) = (u32::from_le_bytes([a, b, c, d]), 0_u32);
