@@ -190,7 +190,7 @@ mod tests {
         let engine = open(dir.path(), &url).unwrap();
         for at in 0..3 {
             let ops = vec![(vec![b'k', u8::try_from(at).unwrap()], Some(value(at)))];
-            engine.write(Batch { ops, ..Batch::default() }).unwrap();
+            engine.write(Batch { ops }).unwrap();
             engine.sync().unwrap();
         }
         drop(engine);

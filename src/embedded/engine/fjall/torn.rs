@@ -54,6 +54,11 @@ fn newest(folder: &Path) -> io::Result<Option<PathBuf>> {
     Ok(newest.map(|(_, path)| path))
 }
 
+/// The lowest byte comes first.
+fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
 struct Journal {
     file: BufReader<File>,
     /// Bytes that were read.
@@ -69,7 +74,7 @@ impl Journal {
     /// the items with their tags (u64), and four fixed bytes.
     fn batch(&mut self) -> io::Result<Option<bool>> {
         let Some([START, a, b, c, d, ..]) = self.read::<13>()? else { return Ok(None) };
-        let (wanted, mut items) = (u32::from_le_bytes([a, b, c, d]), 0_u32);
+        let (wanted, mut items) = (number(&[a, b, c, d]), 0_u64);
         let mut hash = Xxh3::new();
         loop {
             match self.read()? {
@@ -78,8 +83,7 @@ impl Journal {
                     hash.update(&[ITEM]);
                     hash.update(&head);
                     let [.., key, more, _, _, _, _, a, b, c, d] = head;
-                    let length =
-                        u64::from(u16::from_le_bytes([key, more])) + u64::from(u32::from_le_bytes([a, b, c, d]));
+                    let length = number(&[key, more]) + number(&[a, b, c, d]);
                     if !self.hash(length, &mut hash)? {
                         return Ok(None);
                     }
@@ -91,8 +95,8 @@ impl Journal {
                     }
                 }
                 Some([END]) => {
-                    let (Some(sum), Some(MAGIC)) = (self.read()?, self.read()?) else { return Ok(None) };
-                    return Ok(Some(items == wanted && hash.digest() == u64::from_le_bytes(sum)));
+                    let (Some(sum), Some(MAGIC)) = (self.read::<8>()?, self.read()?) else { return Ok(None) };
+                    return Ok(Some(items == wanted && hash.digest() == number(&sum)));
                 }
                 _ => return Ok(None),
             }
