@@ -497,7 +497,8 @@ fn two_go_on_without_input_at_one_time() {
         std::thread::spawn(move || client.send("POST", "/v1/responses", &[], body.as_bytes()).ok())
     });
     // Each has asked before any has its answer.
-    (sent(&server), sent(&server));
+    sent(&server);
+    sent(&server);
     server.go_on();
     let [two, other] = both.map(|one| one.join().unwrap());
     assert_eq!((&*text(&two), &*text(&other)), ("two", "two"));
