@@ -101,6 +101,19 @@ fn user(words: &str) -> Value {
 }
 
 #[track_caller]
+/// Of each target its name, the report of a prompt for it, and the page that shows this prompt. The form leaves fields empty.
+fn prompts(client: &Client, visitor: &Visitor, id: &str) -> Vec<(String, Value, String)> {
+    let targets = client.get("/api/v1/targets").ok();
+    let prompt = |target: &Value| {
+        let target = target.as_str().unwrap();
+        let query = format!("for={}&model=m", target.replace('/', "%2F"));
+        let report = client.get(&format!("/api/v1/conversations/{id}/prompt?{query}")).ok()["report"].clone();
+        let html = visitor.page(&format!("/pages/conversations/{id}/prompt?{query}&last=&thinking="));
+        (target.to_owned(), report, html)
+    };
+    targets["targets"].as_array().unwrap().iter().map(prompt).collect()
+}
+
 fn append(client: &Client, conversation: &str, messages: &Value) -> String {
     let receipt = client.post(&format!("/api/v1/conversations/{conversation}/messages"), messages).ok();
     receipt["conversation"].as_str().unwrap().to_owned()
@@ -722,11 +735,7 @@ fn each_report_line_is_shown_once() {
     ]);
     let id = append(&server.client, "chat", &messages);
     let visitor = Visitor::new(&server.client);
-    let targets = server.client.get("/api/v1/targets").ok();
-    for target in targets["targets"].as_array().unwrap() {
-        let query = format!("for={}&model=m", target.as_str().unwrap().replace('/', "%2F"));
-        let report = server.client.get(&format!("/api/v1/conversations/{id}/prompt?{query}")).ok()["report"].clone();
-        let html = visitor.page(&format!("/pages/conversations/{id}/prompt?{query}&last=&thinking="));
+    for (target, report, html) in prompts(&server.client, &visitor, &id) {
         assert_eq!(html.matches("class=\"note ").count(), report.as_array().unwrap().len(), "{target}");
         let notes = |index: u64| {
             html.split(&format!("id=\"m{index}\""))
@@ -783,11 +792,7 @@ fn the_request_is_marked_where_it_is_not_as_it_is_stored() {
     ]);
     let id = append(&server.client, "chat", &messages);
     let visitor = Visitor::new(&server.client);
-    let targets = server.client.get("/api/v1/targets").ok();
-    for target in targets["targets"].as_array().unwrap() {
-        let query = format!("for={}&model=m", target.as_str().unwrap().replace('/', "%2F"));
-        let report = server.client.get(&format!("/api/v1/conversations/{id}/prompt?{query}")).ok()["report"].clone();
-        let html = visitor.page(&format!("/pages/conversations/{id}/prompt?{query}"));
+    for (target, report, html) in prompts(&server.client, &visitor, &id) {
         // Each change has its mark, and no other thing has one.
         let words = [("lost", "removed"), ("changed", "altered"), ("moved", "moved"), ("added", "added")];
         let changes = report.as_array().unwrap().iter().filter(|line| line["severity"] != "note");
