@@ -32,6 +32,11 @@ pub(crate) const WORKS: &[Work] = &[
     },
     Work { name: "check", run: |given| time(|| check(given.target, &given.request).unwrap()) },
     Work { name: "parse", run: |given| time(|| parse(given.target, &given.request).unwrap()) },
+    Work {
+        name: "read as a JSON value",
+        run: |given| time(|| serde_json::from_str::<serde_json::Value>(&given.request).unwrap()),
+    },
+    Work { name: "write from a JSON value", run: |given| time(|| serde_json::to_string(&given.value).unwrap()) },
     Work { name: "decode", run: |given| time(|| decode(given.target, &given.stream)) },
 ];
 
@@ -40,6 +45,7 @@ pub(crate) struct Given {
     messages: Vec<StoredMessage>,
     conversation: Conversation,
     request: String,
+    value: serde_json::Value,
     /// An answer of as many deltas as the conversation has messages.
     stream: Vec<u8>,
 }
@@ -65,7 +71,8 @@ fn measure(works: &[&Work], target: Target, length: usize) -> Vec<f64> {
     let conversation = Conversation::new(messages.clone());
     let request = render(target, &conversation, &PromptOptions::new()).unwrap().request.get().to_owned();
     let stream = deltas::stream(target, length);
-    let given = Given { target, messages, conversation, request, stream };
+    let value = serde_json::from_str(&request).unwrap();
+    let given = Given { target, messages, conversation, request, value, stream };
     works.iter().map(|work| least(|| round(work, &given)) / length as f64).collect()
 }
 

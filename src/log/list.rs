@@ -33,7 +33,8 @@ pub struct ListQuery {
     pub after: Option<ListCursor>,
     /// Only conversations whose title holds this text, whatever its case. The owner's list is scanned for it.
     pub title: Option<String>,
-    /// Only conversations that have all these tags. Cost: one read for each conversation that has the first of them.
+    /// Only conversations that have all these tags. Cost: one read for each conversation that has the first of them; where more
+    /// than 10,000 have it, the owner's list is scanned for them.
     pub tags: Vec<String>,
     /// Only conversations with a key that begins so. The owner's list is scanned for it.
     pub key_prefix: Option<String>,
@@ -468,6 +469,11 @@ impl<'a> Pager<'a> {
             }
         }
         is_wanted
+    }
+
+    /// Whether no page comes before it.
+    pub(crate) const fn is_first(&self) -> bool {
+        self.query.after.is_none()
     }
 
     /// The scan ends here, though there is more.

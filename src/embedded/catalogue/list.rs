@@ -16,6 +16,9 @@ use crate::record::{self, Head, key, listed_micros};
 /// The most heads that are read at once.
 const BATCH: usize = 1_000;
 
+/// The longest page of a list whose heads stay in memory. Only a first page does: it is the one that is read again and again.
+const REMEMBERED_PAGE: usize = 200;
+
 /// The keys of an owner's index that a page may have to look at.
 fn range(owner: &[u8; 16], query: &ListQuery) -> (Vec<u8>, Vec<u8>) {
     let all = key::index_of(owner);
@@ -58,8 +61,8 @@ impl Catalogue {
             forks.chunks(BATCH).try_for_each(|ids| self.add_to_list(ids, &mut pager).map(|_| ()))?;
             return Ok(pager.page());
         }
-        if let Some(tag) = query.tags.first() {
-            self.list_tagged(query, tag, &mut pager)?;
+        if let Some(tagged) = self.tagged(query)? {
+            tagged.chunks(BATCH).try_for_each(|ids| self.add_to_list(ids, &mut pager).map(|_| ()))?;
             return Ok(pager.page());
         }
         let mark = self.commit.lock().order.begin_reading();
@@ -90,6 +93,7 @@ impl Catalogue {
         // One more than the page holds shows whether there is a next page.
         let needed = if is_by_activity { query.limit.saturating_add(1) } else { usize::MAX };
         let begins = query.begins();
+        let is_filtered = query.filters() || !query.tags.is_empty();
         let mut batch = needed.min(BATCH);
         let (mut in_place, mut scanned, mut seen, mut rounds) = (0, 0, Vec::new(), 0);
         while in_place < needed {
@@ -123,7 +127,7 @@ impl Catalogue {
                 break;
             }
             if let Some(last) =
-                last.filter(|_| is_by_activity && query.filters() && scanned >= MOST_SCANNED && in_place < needed)
+                last.filter(|_| is_by_activity && is_filtered && scanned >= MOST_SCANNED && in_place < needed)
             {
                 pager.stop(last);
                 break;
@@ -135,18 +139,21 @@ impl Catalogue {
         Ok(seen)
     }
 
-    fn list_tagged(&self, query: &ListQuery, tag: &str, pager: &mut Pager<'_>) -> Result<()> {
+    /// The conversations that have the first tag of a query. None: it has no tag, or more than [`MOST_SCANNED`] have this one.
+    fn tagged(&self, query: &ListQuery) -> Result<Option<Vec<ConversationId>>> {
+        let Some(tag) = query.tags.first() else { return Ok(None) };
         let prefix = key::tagged(&record::owner_digest(&query.owner), &record::digest(tag.as_bytes()));
         let mut ids = Vec::new();
         self.engine.keys(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
             ids.extend(key::parse_tag(key));
-            ControlFlow::Continue(())
+            if ids.len() > MOST_SCANNED { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
-        ids.chunks(BATCH).try_for_each(|ids| self.add_to_list(ids, pager).map(|_| ()))
+        Ok((ids.len() <= MOST_SCANNED).then_some(ids))
     }
 
     /// Adds the conversations to a page that belong there. Returns the time of the last activity of each that was added.
     fn add_to_list(&self, ids: &[ConversationId], pager: &mut Pager<'_>) -> Result<Vec<Option<i64>>> {
+        let is_remembered = pager.is_first() && ids.len() <= REMEMBERED_PAGE;
         let mut add = |(id, head): (&ConversationId, Found)| match head {
             Ok(head) => {
                 // No head: the conversation is new and not durable yet, or it is being deleted.
@@ -159,20 +166,21 @@ impl Catalogue {
                 None
             }
         };
-        Ok(ids.iter().zip(self.heads_for_list(ids)?.into_iter().flatten()).map(&mut add).collect())
+        Ok(ids.iter().zip(self.heads_for_list(ids, is_remembered)?.into_iter().flatten()).map(&mut add).collect())
     }
 
     /// The head that readers see; the conversation does not become one of those in use.
     pub(crate) fn head_for_list(&self, id: ConversationId) -> Result<Option<Arc<Head>>> {
-        self.heads_for_list(&[id])?.pop().flatten().unwrap_or(Ok(None)).map_err(|error| *error)
+        self.heads_for_list(&[id], false)?.pop().flatten().unwrap_or(Ok(None)).map_err(|error| *error)
     }
 
     /// The heads that readers see, or the damage of each; the conversations do not become ones in use. Each is there.
-    fn heads_for_list(&self, ids: &[ConversationId]) -> Result<Vec<Option<Found>>> {
+    /// `is_remembered`: a head may come from a page before, and stays for the next one.
+    fn heads_for_list(&self, ids: &[ConversationId], is_remembered: bool) -> Result<Vec<Option<Found>>> {
         let mut heads: Vec<Option<Found>> = ids.iter().map(|_| None).collect();
         let (mut generation, mut loaded) = (None, None);
         loop {
-            let state = self.commit.lock();
+            let mut state = self.commit.lock();
             let slots = &state.slots;
             let is_current = generation.replace(slots.generation()) == Some(slots.generation());
             if !is_current {
@@ -182,14 +190,23 @@ impl Catalogue {
                 for (id, head) in ids.iter().zip(&mut heads) {
                     if let Some(slot) = slots.get(*id) {
                         *head = Some(Ok(slot.published().cloned()));
+                    } else if let Some(listed) = slots.listed(*id).filter(|_| is_remembered) {
+                        *head = Some(Ok(Some(Arc::clone(listed))));
                     }
                 }
             }
-            drop(state);
             // What was read holds: it was not in use, and is not now.
             if heads.iter().all(Option::is_some) {
+                if is_remembered {
+                    for (id, head) in ids.iter().zip(&heads) {
+                        if let Some(Ok(Some(head))) = head {
+                            state.slots.remember(*id, head);
+                        }
+                    }
+                }
                 return Ok(heads);
             }
+            drop(state);
             for (id, head) in ids.iter().zip(&mut heads).filter(|(_, head)| head.is_none()) {
                 *head = Some(damage_of(self.listed_head(*id))?.map_err(Box::new));
             }

@@ -9,10 +9,15 @@ use crate::error::{Error, Result};
 use crate::model::{ConversationId, Name};
 use crate::record::{Head, Receipt};
 
+/// The most heads of conversations not in use that are remembered for the list.
+const LISTED: usize = 10_000;
+
 /// The conversations in use.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
     slots: HashMap<ConversationId, Slot>,
+    /// The stored heads of conversations that a page of the list showed. Nothing changes them before they get a slot.
+    listed: HashMap<ConversationId, Arc<Head>>,
     /// How often slots were dropped, or names became free: a head that was read before such an event cannot be trusted
     /// after it.
     generation: u64,
@@ -207,8 +212,25 @@ impl Slots {
         }
     }
 
+    /// The head of a conversation that has no slot, if it is remembered.
+    pub(crate) fn listed(&self, id: ConversationId) -> Option<&Arc<Head>> {
+        self.listed.get(&id)
+    }
+
+    /// Remembers the stored head of a conversation until it gets a slot.
+    pub(crate) fn remember(&mut self, id: ConversationId, head: &Arc<Head>) {
+        if self.slots.contains_key(&id) || self.listed.contains_key(&id) {
+            return;
+        }
+        if self.listed.len() >= LISTED {
+            self.listed.clear();
+        }
+        self.listed.insert(id, Arc::clone(head));
+    }
+
     /// Adds the slot of a conversation, with its head and whether its name is reserved, as they are stored.
     pub(crate) fn load(&mut self, id: ConversationId, head: Option<Arc<Head>>, reserved: bool) {
+        self.listed.remove(&id);
         self.slots.insert(id, Slot { queued: head.clone(), published: head, reserved, ..Slot::default() });
         self.loaded += 1;
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::super::{Embedded, Opening};
 use super::damage::{problems, take};
 use super::engines::all;
-use crate::embedded::engine::{Engine, Memory};
+use crate::embedded::engine::{Batch, Engine, Memory};
 use crate::embedded::recovery;
 use crate::log::list::{ListQuery, MOST_SCANNED};
 use crate::log::{AppendOptions, Changes, Durability, ForkAt, ListSort, Log};
@@ -83,6 +83,9 @@ fn the_list_is_exact_however_many_lag() {
         expected.insert(0, number);
         if step % 97 == 0 {
             most = most.max(place.lagging());
+            if step % 2 == 0 {
+                log.core().commit.lock().evict(0);
+            }
             assert_eq!(listed(&log, 1 + step % 40), expected, "step {step}");
             assert_eq!(listed(&log, CONVERSATIONS), expected, "step {step}");
         }
@@ -117,6 +120,30 @@ fn a_conversation_moves_once_a_second() {
     assert!(seen.iter().all(|places| places.len() == 1));
     log.delete(&"chat 0".into(), None).unwrap();
     assert_eq!((places().len(), place.lagging(), listed(&log, 10)), (0, 0, vec![]));
+}
+
+/// A page that was read before comes from memory, and has all that changed since.
+#[test]
+fn a_first_page_is_read_once_and_is_never_old() {
+    let place = Place::new();
+    {
+        let log = place.open(false);
+        (0..6).for_each(|number| place.append(&log, number, 1_000_000));
+    }
+    let log = place.open(false);
+    assert_eq!(listed(&log, 10), [5, 4, 3, 2, 1, 0]);
+    let head = take(&*place.engine, key::HEAD, "chat 5");
+    take(&*place.engine, key::RECORD, "chat 5");
+    assert_eq!(listed(&log, 10), [5, 4, 3, 2, 1, 0], "read again");
+    place.engine.write(Batch { ops: head }).unwrap();
+    // In use, changed, and out of use again.
+    place.append(&log, 2, 1_000_000);
+    log.delete(&"chat 4".into(), None).unwrap();
+    assert_eq!(listed(&log, 10), [2, 5, 3, 1, 0]);
+    log.core().commit.lock().evict(0);
+    let page = log.list(&ListQuery::new()).unwrap();
+    let last_seqs: Vec<_> = page.items.iter().map(|item| item.last_seq).collect();
+    assert_eq!((listed(&log, 10), last_seqs), (vec![2, 5, 3, 1, 0], vec![2, 1, 1, 1, 1]));
 }
 
 #[test]
@@ -159,29 +186,47 @@ fn a_page_with_a_filter_looks_at_so_many_and_no_more() {
     let buffered = AppendOptions::new().with_durability(Durability::Buffered);
     for number in (0..count).chain((0..count).step_by(100)) {
         place.clock.fetch_add(700, Ordering::Relaxed);
-        let name = format!("{} {number}", if number % 1_000 == 7 { "rare" } else { "chat" });
-        log.core().appender.append(&name.into(), &[Message::user("x")], &Changes::new(), &buffered).unwrap();
+        let kind = if number % 1_000 == 7 { "rare" } else { "chat" };
+        let changes = Changes::new().with_tag("any").with_tag(kind);
+        log.core()
+            .appender
+            .append(&format!("{kind} {number}").into(), &[Message::user("x")], &changes, &buffered)
+            .unwrap();
     }
     log.sync().unwrap();
-    for sort in [ListSort::Newest, ListSort::Oldest] {
-        for limit in [1, 3, 50] {
-            let mut query = ListQuery::new().with_key_prefix("rare").with_sort(sort).with_limit(limit);
-            let (mut found, mut short) = (Vec::new(), 0);
-            loop {
-                let page = log.list(&query).unwrap();
-                short += usize::from(page.items.len() < limit && page.next.is_some());
-                found.extend(page.items.into_iter().map(|item| item.key.unwrap()));
-                let Some(next) = page.next else { break };
-                query = query.with_after(next);
+    // Few have the tag, so they are read, and each page is full. The others are looked for in the whole list.
+    let filters: [(ListQuery, bool); 3] = [
+        (ListQuery::new().with_key_prefix("rare"), true),
+        (ListQuery::new().with_tag("any").with_tag("rare"), true),
+        (ListQuery::new().with_tag("rare").with_tag("any"), false),
+    ];
+    for (filter, is_scanned) in filters {
+        for sort in [ListSort::Newest, ListSort::Oldest] {
+            for limit in [1, 3, 50] {
+                let mut query = filter.clone().with_sort(sort).with_limit(limit);
+                let (mut found, mut short) = (Vec::new(), 0);
+                loop {
+                    let page = log.list(&query).unwrap();
+                    short += usize::from(page.items.len() < limit && page.next.is_some());
+                    found.extend(page.items.into_iter().map(|item| item.key.unwrap()));
+                    let Some(next) = page.next else { break };
+                    query = query.with_after(next);
+                }
+                let mut expected: Vec<_> =
+                    (0..count).filter(|number| number % 1_000 == 7).map(|number| format!("rare {number}")).collect();
+                if sort == ListSort::Newest {
+                    expected.reverse();
+                }
+                assert_eq!(
+                    (found, short),
+                    (expected, usize::from(is_scanned && limit > 3)),
+                    "{filter:?} {sort} {limit}"
+                );
             }
-            let mut expected: Vec<_> =
-                (0..count).filter(|number| number % 1_000 == 7).map(|number| format!("rare {number}")).collect();
-            if sort == ListSort::Newest {
-                expected.reverse();
-            }
-            assert_eq!((found, short), (expected, usize::from(limit > 3)), "{sort} {limit}");
         }
     }
+    let by_tag = ListQuery::new().with_tag("any").with_limit(1_000).with_sort(ListSort::Oldest);
+    assert_eq!(log.list(&by_tag).unwrap().items.len(), 1_000);
     let none = ListQuery::new().with_title("nowhere").with_limit(5);
     let page = log.list(&none).unwrap();
     assert!(page.items.is_empty() && page.next.is_some());
