@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 /// The file's name in the store's directory.
 const NAME: &str = "ballast";
 /// The name of a file that is made to look for room, and removed.
-#[cfg(feature = "sled")]
 const TRIAL: &str = "ballast.trial";
 /// Bytes of one write.
 const PIECE: usize = 64 * 1024;
@@ -54,7 +53,6 @@ fn fill(path: &Path, bytes: u64) -> io::Result<File> {
 }
 
 /// Fails if the disk has no room for so many bytes.
-#[cfg(feature = "sled")]
 pub(super) fn check_room(directory: &Path, bytes: u64) -> io::Result<()> {
     let path = directory.join(TRIAL);
     // Not synced: a file system that allocates later still counts the bytes when they are written.

@@ -42,7 +42,6 @@ pub(crate) trait Engine: Send + Sync + fmt::Debug {
     /// Writes operations in order, then `last`, a pair of the engine's own; all of it survives a power cut once this
     /// returns. It need not be one batch: a power cut or an error may leave a part of it, of a single large value too,
     /// until all of it is given again. Readers see each value whole.
-    #[cfg(feature = "sled")]
     fn give(&self, operations: &mut dyn Iterator<Item = Operation<'_>>, last: (Vec<u8>, Vec<u8>)) -> Result<()> {
         let owned = |operation: Operation<'_>| (operation.key.to_vec(), operation.value.map(<[u8]>::to_vec));
         let mut batch = Batch { ops: operations.map(owned).collect() };
@@ -77,18 +76,15 @@ pub(crate) type Visit<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>;
 pub(crate) type VisitKeys<'a> = &'a mut dyn FnMut(&[u8], usize) -> ControlFlow<()>;
 
 /// Keys that begin with this byte are the engine's own: the log uses none, and no scan shows them.
-#[cfg_attr(not(feature = "sled"), allow(dead_code, reason = "fjall takes values of any size as they are"))]
 pub(super) const RESERVED: u8 = 0xff;
 
 /// Where an engine keeps what the journal before it notes.
-#[cfg(feature = "sled")]
 pub(super) const JOURNAL_KEY: &[u8] = &[RESERVED, RESERVED];
 
 /// A value of more bytes is large: [`Engine::rewrite`] replaces and removes it.
 pub(crate) const LARGE_BYTES: usize = 16 * 1024;
 
 /// An operation of a batch.
-#[cfg(feature = "sled")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Operation<'a> {
     pub(crate) key: &'a [u8],
@@ -105,7 +101,6 @@ pub(crate) struct Batch {
 }
 
 /// Fails if a key is the engine's own.
-#[cfg(feature = "sled")]
 pub(crate) fn check_key(key: &[u8]) -> Result<()> {
     if key.first() == Some(&RESERVED) {
         return Err(Error::InvalidInput(format!("a key that begins with the byte {RESERVED} is the engine's own")));
@@ -114,7 +109,6 @@ pub(crate) fn check_key(key: &[u8]) -> Result<()> {
 }
 
 /// The length of a value, as an engine can state it.
-#[cfg(feature = "sled")]
 pub(crate) fn length_of(value: &[u8]) -> Result<u32> {
     u32::try_from(value.len()).map_err(|_| Error::LimitExceeded {
         what: "a value of the engine",
@@ -125,7 +119,6 @@ pub(crate) fn length_of(value: &[u8]) -> Result<u32> {
 
 impl Batch {
     /// Fails if one of its keys is the engine's own, or a value is too long.
-    #[cfg(feature = "sled")]
     pub(crate) fn check(&self) -> Result<()> {
         self.ops.iter().try_for_each(|(key, value)| {
             check_key(key)?;

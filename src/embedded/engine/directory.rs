@@ -171,13 +171,11 @@ impl Directory {
     }
 
     /// Fails if the disk has no room for so many bytes.
-    #[cfg(feature = "sled")]
     pub(super) fn check_room(&self, bytes: u64) -> Result<()> {
         ballast::check_room(&self.path, bytes).map_err(Error::io("look for room on the disk"))
     }
 
     /// Whether the disk has room for so many bytes.
-    #[cfg(feature = "sled")]
     pub(super) fn has_room(&self, bytes: u64) -> Result<bool> {
         match self.check_room(bytes) {
             Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::StorageFull => Ok(false),
@@ -186,13 +184,11 @@ impl Directory {
     }
 
     /// Whether the marker states that the store has a journal.
-    #[cfg(feature = "sled")]
     pub(super) fn needs_journal(&self) -> bool {
         self.needs_journal.load(Ordering::Relaxed)
     }
 
     /// States in the marker, durably, that the store has a journal. A store without a marker gets that line with it.
-    #[cfg(feature = "sled")]
     pub(super) fn need_journal(&self) -> Result<()> {
         if self.needs_journal.swap(true, Ordering::Relaxed) {
             return Ok(());

@@ -13,7 +13,6 @@ mod contract;
 mod directory;
 #[cfg(feature = "fjall")]
 mod fjall;
-#[cfg(feature = "sled")]
 mod journal;
 mod memory;
 #[cfg(feature = "sled")]

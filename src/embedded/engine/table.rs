@@ -7,26 +7,23 @@ use super::contract::Engine;
 use super::directory::Directory;
 #[cfg(feature = "fjall")]
 use super::fjall;
-#[cfg(feature = "sled")]
 use super::journal;
 use super::memory::{Memory, open_backup};
 #[cfg(feature = "sled")]
 use super::sled;
 use super::url::Url;
-#[cfg(feature = "sled")]
-use super::url::syncs;
 use crate::error::Result;
 
 /// A way to open an engine: its name in a URL, and the function.
-struct Row {
-    name: &'static str,
-    open: fn(&Path, &Url) -> Result<Arc<dyn Engine>>,
+pub(super) struct Row {
+    pub(super) name: &'static str,
+    pub(super) open: fn(&Path, &Url) -> Result<Arc<dyn Engine>>,
 }
 
-/// All engines that have a path.
-const ENGINES: &[Row] = &[
+/// All engines that have a path. A journal is put before those that write to it.
+pub(super) const ENGINES: &[Row] = &[
     #[cfg(feature = "sled")]
-    Row { name: "sled", open: |path, url| journal::before(sled::open(path, url)?, syncs(url)?) },
+    Row { name: "sled", open: sled::open },
     #[cfg(feature = "fjall")]
     Row { name: "fjall", open: fjall::open },
     Row { name: "backup", open: open_backup },
@@ -63,7 +60,7 @@ pub(crate) fn open_to_restore(url: &str) -> Result<Arc<dyn Engine>> {
 
 fn open_parsed(url: &Url) -> Result<Arc<dyn Engine>> {
     match ENGINES.iter().find(|row| row.name == url.engine()) {
-        Some(row) => (row.open)(Path::new(url.path()), url),
+        Some(row) => journal::before((row.open)(Path::new(url.path()), url)?, url),
         None => Ok(Arc::new(Memory::default())),
     }
 }

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::contract::{Batch, Engine, RESERVED, Visit, VisitKeys};
 use super::directory::Directory;
+use super::url::{Url, syncs};
 use crate::error::{Error, Result};
 use crate::log::Order;
 use checkpoint::{Checkpoints, Failure, Id, Job, Note, checkpoint};
@@ -77,8 +78,8 @@ struct Tail {
 }
 
 /// Puts a journal before an engine. One without a directory stays as it is.
-pub(super) fn before(engine: Arc<dyn Engine>, syncs: bool) -> Result<Arc<dyn Engine>> {
-    before_with(engine, syncs, REGION_BYTES)
+pub(super) fn before(engine: Arc<dyn Engine>, url: &Url) -> Result<Arc<dyn Engine>> {
+    before_with(engine, syncs(url)?, REGION_BYTES)
 }
 
 fn before_with(engine: Arc<dyn Engine>, syncs: bool, region_bytes: usize) -> Result<Arc<dyn Engine>> {

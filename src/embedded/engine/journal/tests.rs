@@ -1,4 +1,4 @@
-//! The journal before sled, and before an engine that forgets what it did not sync.
+//! The journal before each engine, and before one that forgets what it did not sync.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::super::contract::Operation;
 use super::super::memory::Memory;
-use super::super::{conformance, sled};
+use super::super::{conformance, table};
 use super::file::{ALIGNMENT, Record, encode, replay};
 use super::layer::Layer;
 use super::*;
@@ -19,18 +19,15 @@ type Pairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
 const JOURNAL: Id = [7; 16];
 
+/// Also with regions so small that many batches are too large for one, and most of the others begin a new one.
 #[test]
 fn conforms() {
-    let (dir, url) = conformance::place("sled");
-    conformance::run_within(before(sled::open(dir.path(), &url).unwrap(), true).unwrap());
-}
-
-/// Regions so small that many batches are too large for one, and most of the others begin a new one.
-#[test]
-fn conforms_with_small_regions() {
-    for region_bytes in [1024, 64 * 1024] {
-        let (dir, url) = conformance::place("sled");
-        conformance::run_within(before_with(sled::open(dir.path(), &url).unwrap(), true, region_bytes).unwrap());
+    for row in table::ENGINES.iter().filter(|row| row.name != "backup") {
+        for region_bytes in [1024, 64 * 1024, REGION_BYTES] {
+            let (dir, url) = conformance::place(row.name);
+            let engine = (row.open)(dir.path(), &url).unwrap();
+            conformance::run_within(before_with(engine, true, region_bytes).unwrap());
+        }
     }
 }
 
