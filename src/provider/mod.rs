@@ -6,7 +6,7 @@
 //! - `check/`, `prompt/`, `read/`: what every wire needs to judge a request, to write one, to read one and its answers.
 //! - `target`: what a row of either table holds, and for whom a request is meant.
 //! - a folder for each wire: `rules` (when it refuses, with the sources), `types` (the official package's, as tables),
-//!   `manner` (what its dialects may do otherwise), `check/`, `render/`, `read/`, and its row.
+//!   `manner` (what its dialects may do otherwise), `check`, `render/`, `read/`, and its row.
 //! - `dialect/`: a file for each dialect that has rules of its own, and one for the others.
 //! - `parameters/`: what a request says beside its messages and tools, and where each wire has it.
 //! - the two tables below, and what looks something up in them: `names`, `explain/` (what a refusal means), and `repair/`, which
@@ -47,7 +47,7 @@ pub use dialect::{
 pub use explain::{Explanation, explain};
 pub use names::UnknownTarget;
 #[cfg(feature = "server")]
-pub(crate) use openai_responses::check::item::takes_id;
+pub(crate) use openai_responses::check::takes_id;
 #[cfg(feature = "server")]
 pub(crate) use openai_responses::render::{Source, items as responses_items};
 pub use prompt::option_table::{OptionValues, OptionWord, PROMPT_OPTIONS, PromptOption};

@@ -27,7 +27,7 @@ pub(super) static WIRE: Wire = Wire {
     messages: "messages",
     parameters: &rules::AN_02,
     surrogates: &rules::AN_39,
-    check: check::request::check,
+    check: check::check,
     render: render::render,
     joins_steps: true,
     is_of_answer: |_, object| {

@@ -1,6 +1,6 @@
 //! Amazon Bedrock's Converse: the request's `system`, `messages` and `toolConfig`.
 //!
-//! `rules` is when it refuses a request, with the sources, `types` the official package's types as tables; `check/`
+//! `rules` is when it refuses a request, with the sources, `types` the official package's types as tables; `check`
 //! judges requests, `read/` takes messages from requests and answers, `render/` writes prompts; `manner` is what it is
 //! called, `models` what the name of a model shows. The row below is what the rest of the crate knows of the wire.
 
@@ -27,7 +27,7 @@ pub(super) static WIRE: Wire = Wire {
     messages: "messages",
     parameters: &rules::BC_02,
     surrogates: &rules::BC_20,
-    check: check::request::check,
+    check: check::check,
     render: render::render,
     joins_steps: false,
     is_of_answer: |event, object| {

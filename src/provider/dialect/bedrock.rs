@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::provider::anthropic::check::message::blocks;
-use crate::provider::anthropic::check::request::tool_names;
+use crate::provider::anthropic::check::tool_names;
 use crate::provider::anthropic::manner::{Manner, PROVIDERS};
 use crate::provider::anthropic::rules::{AN_05, AN_11, AN_35, AN_38, AN_40};
 use crate::provider::check::finding::Level;

@@ -6,7 +6,7 @@ use crate::json::is_object;
 use crate::provider::check::findings::Findings;
 use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::check::value::{Object, is_filled, role, sequence};
-use crate::provider::openai_chat::check::sequence::{call_ids, calls};
+use crate::provider::openai_chat::check::{call_ids, calls};
 use crate::provider::openai_chat::manner::{Ends, ImagesTaken, Manner, OPENAI, Order, Texts, UserContent};
 use crate::provider::prompt::tool_id::IdRule;
 use crate::provider::target::Dialect;

@@ -4,7 +4,7 @@ use crate::provider::check::finding::Level;
 use crate::provider::check::findings::Findings;
 use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::check::value::{Object, role, sequence};
-use crate::provider::openai_chat::check::sequence::{call_ids, is_prefix, is_thinking};
+use crate::provider::openai_chat::check::{call_ids, is_prefix, is_thinking};
 use crate::provider::openai_chat::manner::{Ends, ImagesTaken, Manner, OPENAI, Order, UserContent};
 use crate::provider::target::Dialect;
 use serde_json::Value;

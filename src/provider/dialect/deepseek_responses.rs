@@ -6,7 +6,7 @@ use crate::provider::check::finding::Level;
 use crate::provider::check::findings::Findings;
 use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::check::value::{Object, objects};
-use crate::provider::openai_responses::check::request::OF_OPENAI;
+use crate::provider::openai_responses::check::OF_OPENAI;
 use crate::provider::openai_responses::manner::{Manner, NAME};
 use crate::provider::target::Dialect;
 use serde_json::Value;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::provider::check::finding::Level;
 use crate::provider::check::findings::Findings;
 use crate::provider::check::rule::{Overrides, rules};
-use crate::provider::gemini::check::sequence::{turns, unsigned_calls};
+use crate::provider::gemini::check::{turns, unsigned_calls};
 use crate::provider::gemini::manner::{AI_STUDIO, Manner};
 use crate::provider::gemini::rules::GM_17;
 use crate::provider::target::Dialect;

@@ -7,7 +7,7 @@ use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::check::shape::Type::{self, Any, AnyObject, Array, Bool, Null, Number, Object, OneOf};
 use crate::provider::check::shape::{Fault, Shape, optional, required};
 use crate::provider::check::value::{role, sequence};
-use crate::provider::openai_chat::check::sequence::{call_ids, is_prefix};
+use crate::provider::openai_chat::check::{call_ids, is_prefix};
 use crate::provider::openai_chat::manner::{Ends, Manner, OPENAI, Order, System};
 use crate::provider::openai_chat::rules::{OC_06, OC_20, OC_34};
 use crate::provider::prompt::tool_id::IdRule;

@@ -3,7 +3,7 @@
 use crate::provider::check::findings::Findings;
 use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::check::value::{Object, is_filled, role, sequence};
-use crate::provider::openai_chat::check::sequence::{call_ids, is_thinking};
+use crate::provider::openai_chat::check::{call_ids, is_thinking};
 use crate::provider::openai_chat::manner::{ImagesTaken, Manner, OPENAI, Texts, UserContent};
 use crate::provider::target::Dialect;
 use serde_json::Value;

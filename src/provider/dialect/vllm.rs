@@ -4,7 +4,7 @@ use crate::json::is_object;
 use crate::provider::check::findings::Findings;
 use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::check::value::{Object, role, sequence};
-use crate::provider::openai_chat::check::sequence::calls;
+use crate::provider::openai_chat::check::calls;
 use crate::provider::openai_chat::manner::{Manner, OPENAI, Order, System, UserContent};
 use crate::provider::target::Dialect;
 use serde_json::Value;

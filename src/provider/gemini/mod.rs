@@ -1,6 +1,6 @@
 //! Gemini's generateContent: the request's `systemInstruction` and `contents`.
 //!
-//! `rules` is when it refuses a request, with the sources, `types` the official package's types as tables; `check/`
+//! `rules` is when it refuses a request, with the sources, `types` the official package's types as tables; `check`
 //! judges requests, `read/` takes messages from requests and answers, `render/` writes prompts; `manner` is how a
 //! server speaks it, `models` what the name of a model shows. The row below is what the rest of the crate knows of the
 //! wire.
@@ -26,7 +26,7 @@ pub(super) static WIRE: Wire = Wire {
     messages: "contents",
     parameters: &rules::GM_02,
     surrogates: &rules::GM_27,
-    check: check::request::check,
+    check: check::check,
     render: render::render,
     joins_steps: false,
     is_of_answer: |_, object| object.peek("candidates").is_some(),

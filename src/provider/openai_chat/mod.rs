@@ -1,6 +1,6 @@
 //! OpenAI Chat Completions: the request's `messages`.
 //!
-//! `rules` is when it refuses a request, with the sources, `types` the official package's types as tables; `check/`
+//! `rules` is when it refuses a request, with the sources, `types` the official package's types as tables; `check`
 //! judges requests, `read/` takes messages from requests and answers, `render/` writes prompts; `manner` is how a
 //! server speaks it. The row below is what the rest of the crate knows of the wire.
 
@@ -24,7 +24,7 @@ pub(super) static WIRE: Wire = Wire {
     messages: "messages",
     parameters: &rules::OC_02,
     surrogates: &rules::OC_32,
-    check: check::request::check,
+    check: check::check,
     render: render::render,
     joins_steps: false,
     is_of_answer: |_, object| object.peek("choices").is_some(),

@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::message::blocks;
-use super::seen::is_thinking;
+use super::message::{blocks, is_thinking};
 use crate::provider::anthropic::models::{refuses_prefill, takes_system_role};
 use crate::provider::anthropic::rules::{
     AN_04, AN_05, AN_09, AN_10, AN_11, AN_12, AN_13, AN_14, AN_15, AN_23, AN_26, AN_34, AN_35, AN_37, AN_38,

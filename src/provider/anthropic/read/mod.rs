@@ -1,7 +1,4 @@
-//! A Messages request to messages (`request`), and an answer's bytes to chunks (`decode`, with `growing` blocks); both by
-//! `block`.
+//! A Messages request to messages (`request`), and an answer's bytes to chunks (`decode`).
 
-mod block;
 pub(crate) mod decode;
-mod growing;
 pub(crate) mod request;

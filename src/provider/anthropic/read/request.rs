@@ -1,13 +1,16 @@
-//! The messages of a Messages request, whatever it took to write them.
+//! The messages of a Messages request, whatever it took to write them; and one block of a message, of a request as of an answer.
+//!
+//! What is stored with the provider, or says more than a chunk has a place for, stays the provider's block, too.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 
-use super::block::block;
 use crate::error::Result;
-use crate::json::fields::{Fields, array, string};
-use crate::model::extra::Owner;
-use crate::model::{Body, Chunk, Message, Role};
-use crate::provider::anthropic::manner::provider;
+use crate::json::fields::{Fields, array, is_empty, string};
+use crate::model::extra::{Owner, json};
+use crate::model::{Body, Chunk, File, Image, Json, Message, Native, Output, Part, PartBody, Role};
+use crate::provider::anthropic::manner::{NAME, provider};
 use crate::provider::read::parsed::{Notes, Parsed, no_messages, opaque, stranger, words};
 use crate::provider::read::roles::{ROLES, RoleNames};
 use crate::provider::target::Target;
@@ -73,4 +76,140 @@ fn content(fields: &mut Fields<'_>, provider: &str, notes: &mut Notes<'_>) -> Ve
     let text = words(raw, notes);
     let text = (!text.is_empty()).then(|| Chunk::text(text));
     notes.at(".content", text).into_iter().collect()
+}
+
+/// Reads the fields of one type of block. `None` if they are not what the type has, or more than a chunk has a place for.
+type Read = fn(&mut Fields<'_>, &RawValue) -> Option<Chunk>;
+
+/// Types of blocks that have a chunk of their own. Source: `ContentBlockParam` of the official Python SDK (anthropic
+/// 2.11.0). The tools that the provider runs are its own: their blocks are opaque.
+const BLOCKS: &[(&str, Read)] = &[
+    ("text", read_text),
+    ("thinking", read_thinking),
+    ("redacted_thinking", |fields, _| {
+        let redacted = Some(fields.string("data")?);
+        Some(Body::Thinking { text: String::new(), signature: None, redacted }.into())
+    }),
+    ("tool_use", read_call),
+    ("tool_result", read_result),
+    ("image", |fields, _| Some(Body::Image(image(fields)?).into())),
+    ("document", |fields, _| Some(Body::File(file(fields)?).into())),
+];
+
+/// A block as a chunk. What is not known becomes an opaque one of this provider.
+pub(crate) fn block(raw: &RawValue, provider: &str) -> Option<Chunk> {
+    if let Some(text) = string(raw) {
+        return Some(Chunk::text(text));
+    }
+    let mut fields = Fields::of(raw).unwrap_or_default();
+    let kind = fields.string("type").unwrap_or_default();
+    let read = BLOCKS.iter().find(|(name, _)| *name == kind).map(|(_, read)| read);
+    if let Some(mut chunk) = read.and_then(|read| read(&mut fields, raw)) {
+        fields.extend(Owner::Chunk, &mut chunk.extra);
+        return Some(chunk);
+    }
+    opaque(raw, kind, provider)
+}
+
+fn read_text(fields: &mut Fields<'_>, raw: &RawValue) -> Option<Chunk> {
+    let text = fields.text("text")?;
+    let citations = fields.take("citations").filter(|citations| !is_empty(citations)).and_then(json);
+    let native = citations.as_ref().and_then(|_| native(raw));
+    Some(Chunk { native, ..Body::Text { text, annotations: citations }.into() })
+}
+
+fn read_thinking(fields: &mut Fields<'_>, _: &RawValue) -> Option<Chunk> {
+    let text = fields.text("thinking")?;
+    let signature = fields.string("signature").filter(|signature| !signature.is_empty());
+    Some(Body::Thinking { text, signature, redacted: None }.into())
+}
+
+/// No field of the chunk has who called.
+fn read_call(fields: &mut Fields<'_>, raw: &RawValue) -> Option<Chunk> {
+    let id = fields.text("id").unwrap_or_default();
+    let name = fields.text("name").unwrap_or_default();
+    let input = fields.take("input").map(|input| string(input).unwrap_or_else(|| input.get().to_owned()));
+    let beside = [fields.take("caller"), fields.take("toolset_name")];
+    let native = beside.iter().flatten().next().and_then(|_| native(raw));
+    Some(Chunk { native, ..Chunk::tool_call(id, name, input.unwrap_or_default()) })
+}
+
+fn image(fields: &mut Fields<'_>) -> Option<Image> {
+    let mut source = Fields::of(fields.peek("source")?)?;
+    let url = match source.string("type")?.as_str() {
+        "base64" => format!("data:{};base64,{}", source.string("media_type")?, source.string("data")?),
+        "url" => source.string("url")?,
+        _ => return None,
+    };
+    if source.rest().next().is_some() {
+        return None;
+    }
+    fields.take("source");
+    Some(Image { url, mime_type: None })
+}
+
+fn file(fields: &mut Fields<'_>) -> Option<File> {
+    if ["context", "citations"].iter().any(|name| fields.peek(name).is_some()) {
+        return None;
+    }
+    let mut source = Fields::of(fields.peek("source")?)?;
+    let file = match source.string("type")?.as_str() {
+        "base64" => {
+            File { data: Some(source.string("data")?), mime_type: source.string("media_type"), ..File::default() }
+        }
+        "text" => {
+            let data = Some(STANDARD.encode(source.string("data")?));
+            File { data, mime_type: source.string("media_type"), ..File::default() }
+        }
+        "url" => {
+            let (url, mime_type) = (Some(source.string("url")?), Some("application/pdf".to_owned()));
+            File { url, mime_type, ..File::default() }
+        }
+        _ => return None,
+    };
+    if source.rest().next().is_some() {
+        return None;
+    }
+    fields.take("source");
+    Some(File { name: fields.string("title"), ..file })
+}
+
+/// A result whose parts are not all of a kind that others know stays the provider's block, too.
+fn read_result(fields: &mut Fields<'_>, raw: &RawValue) -> Option<Chunk> {
+    let tool_call_id = fields.text("tool_use_id").unwrap_or_default();
+    let failed = fields.take("is_error");
+    let is_error = failed.and_then(|failed| serde_json::from_str(failed.get()).ok());
+    let (output, known) = match fields.take("content") {
+        None => (Output::Text(String::new()), true),
+        Some(content) => match (string(content), array(content)) {
+            (Some(text), _) => (Output::Text(text), true),
+            (None, Some(parts)) => {
+                let parts: Vec<(Part, bool)> = parts.into_iter().filter_map(part).collect();
+                let known = parts.iter().all(|(_, known)| *known);
+                (Output::Parts(parts.into_iter().map(|(part, _)| part).collect()), known)
+            }
+            (None, None) => (Output::Parts(vec![PartBody::Json { json: json(content)? }.into()]), true),
+        },
+    };
+    let native = if known { None } else { native(raw) };
+    let body = Body::ToolResult { tool_call_id, name: None, output, is_error };
+    Some(Chunk { native, ..body.into() })
+}
+
+/// A part, and whether it is of a kind that others know. Any other is its JSON.
+fn part(raw: &RawValue) -> Option<(Part, bool)> {
+    let mut fields = Fields::of(raw).unwrap_or_default();
+    let body = match fields.string("type").as_deref() {
+        Some("text") => fields.string("text").map(|text| PartBody::Text { text }),
+        Some("image") => image(&mut fields).map(PartBody::Image),
+        Some("document") => file(&mut fields).map(PartBody::File),
+        _ => string(raw).map(|text| PartBody::Text { text }),
+    };
+    let Some(body) = body else { return Some((PartBody::Json { json: json(raw)? }.into(), false)) };
+    Some((Part { body, extra: fields.extra(Owner::Chunk) }, true))
+}
+
+/// The block, to be given back as it came.
+pub(crate) fn native(raw: &RawValue) -> Option<Native> {
+    Some(Native { wire: NAME.to_owned(), json: Json::from_raw(raw.to_owned()).ok()? })
 }

@@ -4,7 +4,7 @@ use super::request::{Block, Content, RawKind, Source};
 use crate::history::ReportLine;
 use crate::history::report::{Fact, Mended, Unfit};
 use crate::model::{Audio, File, Image};
-use crate::provider::anthropic::check::seen::{CHARACTERS, PIXELS};
+use crate::provider::anthropic::check::message::{CHARACTERS, PIXELS};
 use crate::provider::anthropic::manner::Manner;
 use crate::provider::prompt::alternating::{Block as _, Message};
 use crate::provider::prompt::media::attachment::{Attach, Made, Payload, Picture};

@@ -1,7 +1,4 @@
-//! Requests of Converse to messages (`request`), and an answer's bytes to chunks (`decode`, with `growing` blocks); both by
-//! `block`.
+//! Requests of Converse to messages (`request`), and an answer's bytes to chunks (`decode`).
 
-pub(crate) mod block;
 pub(crate) mod decode;
-mod growing;
 pub(crate) mod request;

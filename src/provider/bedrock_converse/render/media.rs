@@ -8,9 +8,8 @@ use super::request::{Block, Document, Image, Media, Source};
 use crate::history::ReportLine;
 use crate::history::report::{Fact, Unfit};
 use crate::model;
-use crate::provider::bedrock_converse::check::message::DOCUMENTS;
-use crate::provider::bedrock_converse::check::message::is_name_character;
-use crate::provider::bedrock_converse::read::block::TYPES;
+use crate::provider::bedrock_converse::check::{DOCUMENTS, is_name_character};
+use crate::provider::bedrock_converse::read::request::TYPES;
 use crate::provider::prompt::alternating::Message;
 use crate::provider::prompt::media::attachment::{Attach, Made, Payload, Picture};
 use crate::provider::prompt::media::bytes::{decode_base64, sniff};
@@ -150,7 +149,7 @@ fn fitted(own: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::bedrock_converse::check::message::is_name;
+    use crate::provider::bedrock_converse::check::is_name;
 
     #[test]
     fn names_fit_and_come_once() {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::request::{Block, Raw};
 use crate::json;
 use crate::model::{Chunk, Json};
-use crate::provider::bedrock_converse::check::message::{Seen, check_block};
+use crate::provider::bedrock_converse::check::{Seen, check_block};
 use crate::provider::bedrock_converse::manner::NAME;
 use crate::provider::check::findings::Findings;
 use crate::provider::prompt::arguments::embedded_object;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::request::{Blob, FileData, Part};
 use crate::history::report::{Mended, Unfit};
 use crate::model::{Audio, File, Image};
-use crate::provider::gemini::check::content::TYPES;
+use crate::provider::gemini::check::TYPES;
 use crate::provider::prompt::media::attachment::{self, Attach, Payload, Picture};
 use crate::provider::prompt::media::bytes::{is_web_address, shown};
 

@@ -10,7 +10,7 @@ use crate::json;
 use crate::model::{Chunk, Json};
 use crate::provider::check::findings::Findings;
 use crate::provider::check::value::field;
-use crate::provider::gemini::check::content::check_content;
+use crate::provider::gemini::check::check_content;
 use crate::provider::gemini::manner::NAME;
 use crate::provider::prompt::arguments::EMBEDDED_DEPTH;
 use crate::provider::prompt::media::bytes::decode_any_base64;

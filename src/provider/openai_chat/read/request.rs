@@ -1,16 +1,17 @@
-//! The messages of a chat request, whatever it took to write them.
+//! The messages of a chat request, whatever it took to write them; one part of a content array; and thinking, wherever a server
+//! puts it.
+//!
+//! The fields that thinking came in are kept with it as its own block, without the text, which grows: `{"reasoning":""}`.
 
 use serde_json::value::RawValue;
 
 use super::calls::{Call, call, function, tool_call};
-use super::growing::sound;
-use super::part::{part, thinking};
 use crate::error::Result;
 use crate::history::report::Fact;
 use crate::json::fields::{Fields, is_empty, string, text};
 use crate::model::extra::{Owner, json};
-use crate::model::{Audio, Body, Chunk, Message, Output, Part, PartBody, Role};
-use crate::provider::openai_chat::manner::provider;
+use crate::model::{Audio, Body, Chunk, File, Image, Json, Message, Native, Output, Part, PartBody, Role};
+use crate::provider::openai_chat::manner::{NAME, of_parts, provider};
 use crate::provider::read::parsed::{Notes, Parsed, no_messages, opaque, stranger, words};
 use crate::provider::read::roles::{ROLES, RoleNames};
 use crate::provider::target::Target;
@@ -129,4 +130,129 @@ fn audio(mut fields: Fields<'_>) -> Chunk {
     chunk.id = fields.string("id");
     fields.extend(Owner::Chunk, &mut chunk.extra);
     chunk
+}
+
+/// Takes the sound of a message; what some servers send in its place, without any of it, stays.
+pub(crate) fn sound<'a>(fields: &mut Fields<'a>) -> Option<Fields<'a>> {
+    let audio = fields.peek("audio").and_then(Fields::of)?;
+    let says = |name: &str| audio.peek(name).is_some_and(|raw| !is_empty(raw));
+    if ["id", "data", "transcript"].iter().any(|name| says(name)) { fields.object("audio") } else { None }
+}
+
+/// Reads the fields of one type of part. `None` if they are not what the type has.
+type Read = fn(&mut Fields<'_>) -> Option<Chunk>;
+
+/// Types of parts. Sources: API reference, "Create chat completion"; the Responses API's names for text, often sent here;
+/// Mistral's API docs for `thinking`.
+const PARTS: &[(&str, Read)] = &[
+    ("text", read_text),
+    ("input_text", read_text),
+    ("output_text", read_text),
+    ("refusal", |fields| Some(Body::Refusal { text: fields.text("refusal")? }.into())),
+    ("thinking", read_thinking),
+    ("image_url", read_image),
+    ("input_audio", read_audio),
+    ("file", read_file),
+];
+
+/// A part as a chunk. What is not known becomes an opaque one of this provider.
+pub(crate) fn part(raw: &RawValue, provider: &str) -> Option<Chunk> {
+    if let Some(text) = string(raw) {
+        return Some(Chunk::text(text));
+    }
+    let mut fields = Fields::of(raw).unwrap_or_default();
+    let kind = fields.string("type").unwrap_or_default();
+    let read = PARTS.iter().find(|(name, _)| *name == kind).map(|(_, read)| read);
+    if let Some(mut chunk) = read.and_then(|read| read(&mut fields)) {
+        fields.extend(Owner::Chunk, &mut chunk.extra);
+        if matches!(chunk.body, Body::Thinking { .. }) {
+            chunk.native = thinking_part(raw);
+        }
+        return Some(chunk);
+    }
+    opaque(raw, kind, of_parts(provider))
+}
+
+fn read_text(fields: &mut Fields<'_>) -> Option<Chunk> {
+    let annotations = fields.array("annotations").filter(|items| !items.is_empty());
+    let annotations = annotations.and_then(|items| Json::new(serde_json::to_string(&items).ok()?).ok());
+    Some(Body::Text { text: fields.text("text")?, annotations }.into())
+}
+
+/// `{"type": "thinking", "thinking": [{"type": "text", "text": ".."}]}`, or a string in its place.
+fn read_thinking(fields: &mut Fields<'_>) -> Option<Chunk> {
+    let of_part = |raw| Fields::of(raw).and_then(|mut part| part.string("text")).unwrap_or_else(|| text(raw));
+    let parts = fields.array("thinking").map(|parts| parts.into_iter().map(of_part).collect());
+    let text: String = parts.or_else(|| fields.text("thinking"))?;
+    let signature = fields.string("signature");
+    Some(Body::Thinking { text, signature, redacted: None }.into())
+}
+
+/// How a thinking part is written, without its text, which grows.
+pub(crate) fn thinking_part(raw: &RawValue) -> Option<Native> {
+    let fields = Fields::of(raw)?;
+    let empty = |name: &str, value: &'static str| if name == "thinking" { Some(value) } else { None };
+    let written = |name: &str| -> Option<String> {
+        let raw = fields.peek(name)?;
+        let is_list = raw.get().starts_with('[');
+        let value = empty(name, if is_list { "[]" } else { "\"\"" }).unwrap_or(raw.get());
+        Some(format!("{}:{value}", serde_json::to_string(name).ok()?))
+    };
+    let pairs: Vec<String> = fields.names().filter_map(written).collect();
+    Some(Native { wire: NAME.to_owned(), json: Json::new(format!("{{{}}}", pairs.join(","))).ok()? })
+}
+
+fn read_image(fields: &mut Fields<'_>) -> Option<Chunk> {
+    if let Some(url) = fields.string("image_url") {
+        return Some(Chunk::image(url));
+    }
+    let mut image = fields.object("image_url")?;
+    let mut chunk = Chunk::from(Body::Image(Image { url: image.string("url")?, mime_type: None }));
+    image.extend(Owner::Chunk, &mut chunk.extra);
+    Some(chunk)
+}
+
+fn read_audio(fields: &mut Fields<'_>) -> Option<Chunk> {
+    let mut audio = fields.object("input_audio")?;
+    let mime_type = audio.string("format").map(|format| match format.as_str() {
+        "mp3" => "audio/mpeg".to_owned(),
+        other => format!("audio/{other}"),
+    });
+    let mut chunk =
+        Chunk::from(Body::Audio(Audio { data: Some(audio.string("data")?), mime_type, ..Audio::default() }));
+    audio.extend(Owner::Chunk, &mut chunk.extra);
+    Some(chunk)
+}
+
+/// A file of which there is only the id is kept as it is, too: no other field has a place for the id.
+fn read_file(fields: &mut Fields<'_>) -> Option<Chunk> {
+    let raw = fields.peek("file")?;
+    let mut file = Fields::of(raw)?;
+    let (name, payload, id) = (file.string("filename"), file.string("file_data"), file.string("file_id"));
+    let (url, data) = match payload {
+        Some(payload) if payload.starts_with("data:") => (Some(payload), None),
+        payload => (None, payload),
+    };
+    let mut chunk = Chunk::from(Body::File(File { name, url, data, mime_type: None }));
+    if id.is_some() {
+        let json = Json::new(format!("{{\"type\":\"file\",\"file\":{raw}}}")).ok()?;
+        chunk.native = Some(Native { wire: NAME.to_owned(), json });
+    }
+    file.extend(Owner::Chunk, &mut chunk.extra);
+    fields.take("file");
+    Some(chunk)
+}
+
+/// Where thinking is.
+pub(crate) const THINKING: &[&str] = &["reasoning_content", "reasoning"];
+
+/// Takes the thinking out of a message, or out of a piece of one: the field's name, the text, and the fields that it stood
+/// in. Some servers say it twice: the first counts.
+pub(crate) fn thinking(fields: &mut Fields<'_>) -> Option<(&'static str, String, Option<Native>)> {
+    let found = THINKING.iter().filter_map(|name| Some((*name, fields.string(name)?)));
+    let found: Vec<(&'static str, String)> = found.filter(|(_, text)| !text.is_empty()).collect();
+    let names: Vec<String> = found.iter().map(|(name, _)| format!("\"{name}\":\"\"")).collect();
+    let (name, text) = found.into_iter().next()?;
+    let json = Json::new(format!("{{{}}}", names.join(","))).ok();
+    Some((name, text, json.map(|json| Native { wire: NAME.to_owned(), json })))
 }

@@ -1,7 +1,4 @@
-//! A Responses request to messages (`request`), and an answer's bytes to chunks (`decode`, with `growing` items); what the
-//! model said, whole, is an `item`.
+//! A Responses request to messages (`request`), and an answer's bytes to chunks (`decode`).
 
 pub(crate) mod decode;
-mod growing;
-pub(crate) mod item;
 pub(crate) mod request;

@@ -12,7 +12,7 @@ use crate::history::MessageState;
 use crate::history::report::{Cited, Fact, IdGone, Thought as Why, Unsent};
 use crate::model::{Body, Chunk};
 use crate::provider::openai_responses::manner::{NAME, PROVIDER};
-use crate::provider::openai_responses::read::item::{is_given, is_part};
+use crate::provider::openai_responses::read::request::{is_given, is_part};
 use crate::provider::prompt::foreign::as_text;
 use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::options::Thinking;

@@ -10,7 +10,7 @@ use crate::history::report::{Fact, IdGone, Unsent};
 use crate::history::{ReportLine, StoredMessage};
 use crate::model::{Body, Chunk, Role};
 use crate::provider::openai_responses::manner::PROVIDER;
-use crate::provider::openai_responses::read::item::{CALLERS, is_part};
+use crate::provider::openai_responses::read::request::{CALLERS, is_part};
 use crate::provider::openai_responses::rules::{OR_04, OR_05, OR_06};
 use crate::provider::prompt::turns::Turn;
 

@@ -1,19 +1,91 @@
-//! One message: its role, its content, its blocks.
+//! Is a Converse request accepted?
+//!
+//! First the request as a whole. Then one message: its role, its content, its blocks. Then the messages in their sequence: who
+//! speaks when, which calls are answered, and where.
 
 use std::collections::HashSet;
 
-use crate::provider::bedrock_converse::models::is_claude;
-use crate::provider::bedrock_converse::rules::{
-    BC_03, BC_04, BC_08, BC_12, BC_13, BC_15, BC_16, BC_17, BC_18, BC_19, BC_22, BC_23, BC_24, BC_25, BC_26,
+use serde_json::Value;
+
+use super::models::is_claude;
+use super::rules::{
+    BC_01, BC_02, BC_03, BC_04, BC_05, BC_06, BC_07, BC_08, BC_09, BC_10, BC_11, BC_12, BC_13, BC_14, BC_15, BC_16,
+    BC_17, BC_18, BC_19, BC_21, BC_22, BC_23, BC_24, BC_25, BC_26, BC_27,
 };
-use crate::provider::bedrock_converse::types::KINDS;
+use super::types::{KINDS, PARAMETERS};
 use crate::provider::check::finding::Level;
 use crate::provider::check::findings::Findings;
 use crate::provider::check::shape::{Fault, misfits};
-use crate::provider::check::value::{Object, items, kind};
+use crate::provider::check::value::{Object, items, kind, role, text};
 use crate::provider::prompt::media::bytes::decode_base64;
+use crate::provider::target::Target;
 use crate::provider::text::{is_blank, is_word, is_word_with};
-use serde_json::Value;
+
+pub(crate) fn check(_: Target, request: &Value, out: &mut Findings) {
+    let Some(object) = request.as_object() else {
+        return out.push(BC_01.at("", format!("expected an object, got {}", kind(request))));
+    };
+    for name in object.keys().filter(|name| !PARAMETERS.contains(&name.as_str())) {
+        out.push(BC_02.unknown(name, "a parameter that is not known"));
+    }
+    check_system(object, out);
+    let model = text(object, "modelId");
+    let mut seen = Seen { model, ..Seen::default() };
+    match object.get("messages").unwrap_or(&Value::Null) {
+        Value::Array(messages) if !messages.is_empty() => {
+            for (i, message) in messages.iter().enumerate() {
+                check_message(message, &format!("messages[{i}]"), &mut seen, out);
+            }
+            if let Some(messages) = messages.iter().map(Value::as_object).collect::<Option<Vec<_>>>() {
+                check_sequence(&messages, out);
+            }
+        }
+        Value::Array(_) => out.push(BC_01.at("messages", "no message")),
+        other => out.push(BC_01.at("messages", format!("expected an array, got {}", kind(other)))),
+    }
+    if seen.documents > DOCUMENTS {
+        out.push(BC_21.at("messages", format!("{} documents", seen.documents)));
+    }
+    check_tools(object, seen.tools, out);
+}
+
+fn check_system(request: &Object, out: &mut Findings) {
+    let blocks = match request.get("system").unwrap_or(&Value::Null) {
+        Value::Null => return,
+        Value::Array(blocks) => blocks,
+        other => return out.push(BC_24.at("system", format!("expected an array, got {}", kind(other)))),
+    };
+    for (i, block) in blocks.iter().enumerate() {
+        match block.get("text") {
+            Some(Value::String(text)) => check_text(text, format!("system[{i}].text"), out),
+            Some(other) => {
+                out.push(BC_24.at(format!("system[{i}].text"), format!("expected a string, got {}", kind(other))));
+            }
+            None if block.is_object() => {}
+            None => out.push(BC_24.at(format!("system[{i}]"), format!("expected an object, got {}", kind(block)))),
+        }
+    }
+}
+
+/// A request of messages alone does not tell whether tools are declared.
+fn check_tools(request: &Object, needed: Option<String>, out: &mut Findings) {
+    let config = request.get("toolConfig").unwrap_or(&Value::Null);
+    let tools = config.get("tools").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    for (i, tool) in tools.iter().enumerate() {
+        let Some(spec) = tool.get("toolSpec") else { continue };
+        let name = spec.get("name").unwrap_or(&Value::Null);
+        if !name.as_str().is_some_and(|name| is_word(name, TOOL_NAME)) {
+            out.push(BC_13.at(format!("toolConfig.tools[{i}].toolSpec.name"), format!("name is {}", kind(name))));
+        }
+        if spec.get("description").and_then(Value::as_str).is_some_and(is_blank) {
+            out.push(BC_24.at(format!("toolConfig.tools[{i}].toolSpec.description"), "the description is empty"));
+        }
+    }
+    let whole = request.keys().any(|name| !["messages", "system"].contains(&name.as_str()));
+    if let Some(place) = needed.filter(|_| whole && tools.is_empty()) {
+        out.push(BC_14.at("toolConfig", format!("no tool is declared, and {place} needs one")));
+    }
+}
 
 /// Images of a message.
 pub(crate) const IMAGES: usize = 20;
@@ -213,6 +285,77 @@ pub(crate) fn check_text(text: &str, place: String, out: &mut Findings) {
         let level = if text.is_empty() { Level::Hard } else { Level::Soft };
         out.push(BC_08.at(place, "text is empty or blank").with_level(level));
     }
+}
+
+pub(crate) fn check_sequence(messages: &[&Object], out: &mut Findings) {
+    let mut before: Option<&Object> = None;
+    for (i, message) in messages.iter().enumerate() {
+        let place = format!("messages[{i}]");
+        match before.map(role) {
+            None if role(message) == "assistant" => {
+                out.push(BC_05.at(&place, "the conversation begins with the assistant"));
+            }
+            Some(last) if last == role(message) => {
+                out.push(BC_06.at(&place, format!("two messages of the role {last} in a row")));
+            }
+            _ => {}
+        }
+        check_calls(message, messages.get(i + 1).copied(), &place, out);
+        check_results(message, before, &place, out);
+        before = Some(message);
+    }
+    if messages.last().is_some_and(|last| role(last) == "assistant") {
+        out.push(BC_07.at(format!("messages[{}]", messages.len() - 1), "the conversation ends with the assistant"));
+    }
+}
+
+/// Calls of tools that the provider runs are answered in their own message.
+fn check_calls(message: &Object, next: Option<&Object>, place: &str, out: &mut Findings) {
+    let answers: HashSet<&str> =
+        next.into_iter().chain([message]).flat_map(|message| ids(message, "toolResult")).map(|(_, id)| id).collect();
+    let mut seen = HashSet::new();
+    let mut open = Vec::new();
+    for (j, id) in ids(message, "toolUse") {
+        if !seen.insert(id) {
+            let place = format!("{place}.content[{j}].toolUse.toolUseId");
+            out.push(BC_11.at(place, format!("{id:?} is the id of an earlier toolUse of the message")));
+        }
+        if !answers.contains(id) {
+            open.push(format!("{id:?}"));
+        }
+    }
+    if !open.is_empty() {
+        out.push(BC_09.at(place, format!("no toolResult for {} in the next message", open.join(", "))));
+    }
+}
+
+fn check_results(message: &Object, before: Option<&Object>, place: &str, out: &mut Findings) {
+    let calls: HashSet<&str> =
+        before.into_iter().chain([message]).flat_map(|message| ids(message, "toolUse")).map(|(_, id)| id).collect();
+    let mut seen = HashSet::new();
+    for (j, id) in ids(message, "toolResult") {
+        let place = format!("{place}.content[{j}].toolResult.toolUseId");
+        if !calls.contains(id) {
+            out.push(BC_10.at(place, format!("{id:?} is no toolUse of the message before")));
+        } else if !seen.insert(id) {
+            out.push(BC_11.at(place, format!("{id:?} is answered already")));
+        }
+    }
+    let is_result = |block: &&Value| block.get("toolResult").is_some();
+    let late = blocks(message).iter().skip_while(is_result).any(|block| is_result(&block));
+    if late && role(message) == "user" {
+        out.push(BC_27.at(place, "a toolResult after another block"));
+    }
+}
+
+/// The ids of a message's blocks of this kind, with the blocks' positions.
+fn ids<'a>(message: &'a Object, kind: &'static str) -> impl Iterator<Item = (usize, &'a str)> {
+    let blocks = blocks(message).iter().enumerate();
+    blocks.filter_map(move |(j, block)| Some((j, block.get(kind)?.get("toolUseId")?.as_str()?)))
+}
+
+fn blocks(message: &Object) -> &[Value] {
+    items(message, "content")
 }
 
 #[cfg(test)]

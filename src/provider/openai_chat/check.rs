@@ -1,22 +1,119 @@
-//! One message: its role, its fields, its name, its content, its calls.
+//! Is a chat request accepted?
+//!
+//! First the request as a whole: its parameters, its tools. Then one message: its role, its fields, its name, its content, its
+//! calls. Then the messages in their sequence: which calls are answered, and where. What dialects ask of messages, too.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use serde_json::Value;
+
+use super::manner::{Ends, Manner};
+use super::rules::{
+    OC_01, OC_02, OC_03, OC_04, OC_05, OC_06, OC_07, OC_08, OC_09, OC_10, OC_11, OC_12, OC_13, OC_14, OC_15, OC_16,
+    OC_17, OC_18, OC_19, OC_20, OC_21, OC_22, OC_23, OC_24, OC_25, OC_26, OC_27, OC_28, OC_29, OC_30, OC_31, OC_33,
+    OC_34, OC_35,
+};
+use super::types::{ROLES, Role};
 use crate::json::is_object;
 use crate::provider::check::finding::Level;
 use crate::provider::check::findings::Findings;
 use crate::provider::check::rule::ProtocolRule;
 use crate::provider::check::shape::Fault;
-use crate::provider::check::value::{Object, is_filled, kind, text};
-use crate::provider::openai_chat::manner::Manner;
-use crate::provider::openai_chat::rules::{
-    OC_03, OC_04, OC_05, OC_06, OC_10, OC_12, OC_13, OC_14, OC_15, OC_16, OC_17, OC_18, OC_19, OC_20, OC_21, OC_22,
-    OC_23, OC_24, OC_25, OC_26, OC_28, OC_30, OC_31, OC_33, OC_34,
-};
-use crate::provider::openai_chat::types::{ROLES, Role};
+use crate::provider::check::value::{Object, is_filled, items, kind, objects, role, sequence, text};
 use crate::provider::prompt::media::bytes::{UrlFault, decode_base64, image_url_fault};
+use crate::provider::target::Target;
 use crate::provider::text::{is_blank, is_word};
-use serde_json::Value;
+
+/// Messages in one request (from memory; no report found).
+const MESSAGES: usize = 2048;
+
+/// The parameters of the official type (openai 2.54.0, `CompletionCreateParams`).
+const PARAMETERS: &[&str] = &[
+    "audio",
+    "frequency_penalty",
+    "function_call",
+    "functions",
+    "logit_bias",
+    "logprobs",
+    "max_completion_tokens",
+    "max_tokens",
+    "messages",
+    "metadata",
+    "modalities",
+    "model",
+    "moderation",
+    "n",
+    "parallel_tool_calls",
+    "prediction",
+    "presence_penalty",
+    "prompt_cache_key",
+    "prompt_cache_options",
+    "prompt_cache_retention",
+    "reasoning_effort",
+    "response_format",
+    "safety_identifier",
+    "seed",
+    "service_tier",
+    "stop",
+    "store",
+    "stream",
+    "stream_options",
+    "temperature",
+    "tool_choice",
+    "tools",
+    "top_logprobs",
+    "top_p",
+    "user",
+    "verbosity",
+    "web_search_options",
+];
+/// Parameters of other servers, often sent because they are known there.
+const FOREIGN_PARAMETERS: &[&str] = &["chat_template_kwargs", "enable_thinking", "thinking"];
+/// What client packages call the parameters that they do not know themselves: it is not meant for the wire.
+const OF_CLIENTS: &str = "extra_body";
+
+pub(crate) fn check(target: Target, request: &Value, out: &mut Findings) {
+    let Some(object) = request.as_object() else {
+        return out.push(OC_01.at("", format!("expected an object, got {}", kind(request))));
+    };
+    let Some(list) = object.get("messages").and_then(Value::as_array).filter(|list| !list.is_empty()) else {
+        return out.push(OC_01.at("messages", "missing, not an array, or empty"));
+    };
+    for name in object.keys().filter(|name| !PARAMETERS.contains(&name.as_str())) {
+        let level = match name.as_str() {
+            OF_CLIENTS => OC_02.level,
+            name if FOREIGN_PARAMETERS.contains(&name) => Level::Soft,
+            _ => Level::Unknown,
+        };
+        out.push(OC_02.at(name, "unknown parameter").with_level(level));
+    }
+    if list.len() > MESSAGES {
+        out.push(OC_33.at("messages", format!("{} messages", list.len())));
+    }
+    let manner = Manner::of(target);
+    for (i, message) in list.iter().enumerate() {
+        check_message(message, manner, &format!("messages[{i}]"), out);
+    }
+    if let Some(messages) = sequence(request, "messages") {
+        check_sequence(&messages, manner, out);
+    }
+    check_tools(object, out);
+}
+
+fn check_tools(request: &Object, out: &mut Findings) {
+    let tools = match request.get("tools") {
+        None | Some(Value::Null) => return,
+        Some(Value::Array(tools)) => tools,
+        Some(other) => return out.push(OC_02.at("tools", format!("expected an array, got {}", kind(other)))),
+    };
+    for (i, tool) in tools.iter().enumerate() {
+        let Some(function) = tool.get("function").filter(|function| function.is_object()) else { continue };
+        let name = function.get("name").unwrap_or(&Value::Null);
+        if !is_function_name(name) {
+            out.push(OC_14.at(format!("tools[{i}].function.name"), format!("name is {}", kind(name))));
+        }
+    }
+}
 
 /// Characters in one string (from memory).
 const CHARACTERS: usize = 10_485_760;
@@ -276,4 +373,111 @@ fn check_call(call: &Object, manner: &Manner, place: &str, out: &mut Findings) {
 
 pub(crate) fn is_function_name(name: &Value) -> bool {
     name.as_str().is_some_and(|name| is_word(name, NAME))
+}
+
+pub(crate) fn check_sequence(messages: &[&Object], manner: &Manner, out: &mut Findings) {
+    let mut used = HashMap::new();
+    let mut begun = false;
+    let mut function_call = None;
+    let mut rest = messages.iter().enumerate().peekable();
+    while let Some((i, message)) = rest.next() {
+        let place = format!("messages[{i}]");
+        match role(message) {
+            "system" | "developer" if begun => out.push(OC_35.at(&place, "the conversation has begun before it")),
+            "system" | "developer" => {}
+            _ => begun = true,
+        }
+        match role(message) {
+            "tool" => out.push(OC_08.at(&place, "no assistant message with tool_calls opens its run")),
+            "function" => check_function(message, function_call, &place, out),
+            _ => {}
+        }
+        function_call = message.get("function_call").and_then(|call| call.get("name"));
+        let ids = if role(message) == "assistant" { call_ids(message) } else { Vec::new() };
+        if ids.is_empty() {
+            continue;
+        }
+        check_reuse(&ids, i, &mut used, out);
+        let mut answers = Vec::new();
+        while let Some((j, answer)) = rest.next_if(|(_, next)| role(next) == "tool") {
+            answers.push((j, answer.get("tool_call_id").unwrap_or(&Value::Null)));
+        }
+        let next = rest.peek().map(|(j, next)| format!("messages[{j}], of role {:?}", role(next)));
+        check_answers(i, &ids, &answers, &next.unwrap_or_else(|| "the conversation ends".to_owned()), out);
+    }
+    let goes_on = |last: &Object| manner.order.ends == Ends::AskingOrPrefix && is_prefix(last);
+    let last = messages.last().filter(|last| role(last) == "assistant" && call_ids(last).is_empty());
+    if last.is_some_and(|last| !goes_on(last)) {
+        out.push(OC_29.at(format!("messages[{}]", messages.len() - 1), "the conversation ends with the assistant"));
+    }
+}
+
+/// The tool messages after message `i`, against its calls.
+fn check_answers(i: usize, ids: &[&Value], answers: &[(usize, &Value)], end: &str, out: &mut Findings) {
+    let mut position = HashMap::new();
+    for (j, id) in ids.iter().enumerate() {
+        position.entry(*id).or_insert(j);
+    }
+    let mut answered = HashSet::new();
+    for (j, id) in answers {
+        let place = format!("messages[{j}].tool_call_id");
+        if !position.contains_key(id) {
+            out.push(OC_08.at(place, format!("{id} is no call of messages[{i}]")));
+        } else if !answered.insert(*id) {
+            out.push(OC_09.at(place, format!("{id} is answered already")));
+        }
+    }
+    let place = format!("messages[{i}].tool_calls");
+    let missing: Vec<_> = ids.iter().filter(|id| !answered.contains(*id)).map(ToString::to_string).collect();
+    if !missing.is_empty() {
+        out.push(OC_07.at(&place, format!("no tool message for {} before {end}", missing.join(", "))));
+    }
+    if !answers.iter().filter_map(|(_, id)| position.get(id)).is_sorted() {
+        out.push(OC_27.at(place, "its tool messages are in another order"));
+    }
+}
+
+/// `used` holds the ids of earlier messages, and where they stand.
+fn check_reuse<'a>(ids: &[&'a Value], i: usize, used: &mut HashMap<&'a Value, usize>, out: &mut Findings) {
+    for (j, id) in ids.iter().enumerate() {
+        if let Some(earlier) = used.get(id) {
+            let problem = format!("{id} is the id of a call of messages[{earlier}]");
+            out.push(OC_11.at(format!("messages[{i}].tool_calls[{j}].id"), problem));
+        }
+    }
+    used.extend(ids.iter().filter(|id| id.is_string()).map(|id| (*id, i)));
+}
+
+fn check_function(message: &Object, call: Option<&Value>, place: &str, out: &mut Findings) {
+    let finding = OC_26.at(place, "does not answer a function_call directly before it, by name");
+    match call {
+        None => out.push(finding.with_level(Level::Hard)),
+        Some(name) if Some(name) != message.get("name") => out.push(finding),
+        Some(_) => {}
+    }
+}
+
+/// The ids of a message's calls as they stand, null where there is none. No calls, no ids.
+pub(crate) fn call_ids(message: &Object) -> Vec<&Value> {
+    calls(message).map(|(_, call)| call.get("id").unwrap_or(&Value::Null)).collect()
+}
+
+/// The calls of a message that are objects, and their positions.
+pub(crate) fn calls(message: &Object) -> impl Iterator<Item = (usize, &Object)> {
+    objects(items(message, "tool_calls"))
+}
+
+/// Whether the assistant is to go on with the text: Mistral's field.
+pub(crate) fn is_prefix(message: &Object) -> bool {
+    message.get("prefix") == Some(&Value::Bool(true))
+}
+
+/// Is thinking on? The request says so; else the name of its model shows it, or a message that has thought.
+pub(crate) fn is_thinking(request: &Value, messages: &[&Object], models: &[&str]) -> bool {
+    if let Some(thinking) = request.get("thinking").filter(|thinking| thinking.is_object()) {
+        return thinking.get("type").is_some_and(|mode| mode == "enabled");
+    }
+    let model = request.get("model").and_then(Value::as_str).unwrap_or_default();
+    models.iter().any(|name| model.contains(name))
+        || messages.iter().any(|message| message.get("reasoning_content").is_some_and(Value::is_string))
 }
