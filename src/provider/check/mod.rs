@@ -7,7 +7,6 @@
 pub(super) mod finding;
 pub(super) mod findings;
 pub(super) mod judge;
-pub(super) mod not_json;
 pub(super) mod rule;
 pub(super) mod shape;
 pub(super) mod value;

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::history::ReportLine;
 use crate::history::report::{Fact, Surrogates};
 use crate::json::fields::Fields;
-use crate::provider::check::not_json::NotJson;
+use crate::provider::check::judge::NotJson;
 use crate::provider::target::Target;
 
 /// Reads the messages of a request: of a whole one, or of just the array of its messages.
