@@ -15,6 +15,5 @@ pub(super) mod forms;
 mod framing;
 pub(super) mod parse;
 pub(super) mod parsed;
-pub(super) mod roles;
 mod sse;
 mod surrogates;

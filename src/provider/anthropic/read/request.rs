@@ -11,8 +11,7 @@ use crate::json::fields::{Fields, array, is_empty, string};
 use crate::model::extra::{Owner, json};
 use crate::model::{Body, Chunk, File, Image, Json, Message, Native, Output, Part, PartBody, Role};
 use crate::provider::anthropic::manner::{NAME, provider};
-use crate::provider::read::parsed::{Notes, Parsed, no_messages, opaque, stranger, words};
-use crate::provider::read::roles::{ROLES, RoleNames};
+use crate::provider::read::parsed::{Notes, Parsed, ROLES, RoleNames, no_messages, opaque, stranger, words};
 use crate::provider::target::Target;
 
 /// Takes `system` and the messages out of a request. Each message gives one, so their positions stay, after that of

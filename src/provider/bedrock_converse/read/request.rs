@@ -10,8 +10,9 @@ use crate::json::fields::{Fields, array, is_empty, string};
 use crate::model::extra::{compact, json};
 use crate::model::{Audio, Body, Chunk, File, Image, Message, Native, Output, Part, PartBody, Role};
 use crate::provider::bedrock_converse::manner::{NAME, PROVIDER};
-use crate::provider::read::parsed::{Notes, Parsed, no_messages, opaque, push_parted, stranger, words};
-use crate::provider::read::roles::{ROLES, RoleNames};
+use crate::provider::read::parsed::{
+    Notes, Parsed, ROLES, RoleNames, no_messages, opaque, push_parted, stranger, words,
+};
 use crate::provider::target::Target;
 
 const ROLE_NAMES: RoleNames = RoleNames { known: ROLES, same: &["user", "assistant", "system"] };

@@ -14,8 +14,7 @@ use crate::model::{Audio, Body, Chunk, File, Image, Message, Native, Output, Par
 use crate::provider::gemini::manner::{NAME, NO_SIGNATURE, provider};
 use crate::provider::gemini::render::object::plain;
 use crate::provider::prompt::media::bytes::IMAGE_TYPES;
-use crate::provider::read::parsed::{Notes, Parsed, no_messages, push_parted, stranger};
-use crate::provider::read::roles::RoleNames;
+use crate::provider::read::parsed::{Notes, Parsed, RoleNames, no_messages, push_parted, stranger};
 use crate::provider::target::Target;
 use crate::provider::text::is_spelling_of;
 

@@ -12,8 +12,7 @@ use crate::json::fields::{Fields, is_empty, string, text};
 use crate::model::extra::{Owner, json};
 use crate::model::{Audio, Body, Chunk, File, Image, Json, Message, Native, Output, Part, PartBody, Role};
 use crate::provider::openai_chat::manner::{NAME, of_parts, provider};
-use crate::provider::read::parsed::{Notes, Parsed, no_messages, opaque, stranger, words};
-use crate::provider::read::roles::{ROLES, RoleNames};
+use crate::provider::read::parsed::{Notes, Parsed, ROLES, RoleNames, no_messages, opaque, stranger, words};
 use crate::provider::target::Target;
 
 /// Takes the messages out of a request. Each gives one message, so their positions stay.

@@ -14,8 +14,7 @@ use crate::json::fields::{Fields, is_empty, string, text};
 use crate::model::extra::{Owner, compact, json};
 use crate::model::{Audio, Body, Chunk, File, Image, Json, Message, Native, Output, Part, PartBody, Role};
 use crate::provider::openai_responses::manner::{NAME, PROVIDER};
-use crate::provider::read::parsed::{Notes, Parsed, no_messages, stranger, words};
-use crate::provider::read::roles::{ROLES, RoleNames};
+use crate::provider::read::parsed::{Notes, Parsed, ROLES, RoleNames, no_messages, stranger, words};
 use crate::provider::target::Target;
 
 /// Takes the messages out of a request. `instructions` is its first.
