@@ -16,7 +16,7 @@ pub(crate) mod types;
 
 pub use rules::RULES;
 
-use super::read::failure;
+use super::read::forms;
 use super::read::forms::{GrowingTexts, ToolForm};
 use super::target::{Target, Wire};
 
@@ -44,7 +44,7 @@ pub(super) static WIRE: Wire = Wire {
     },
     reasons: &[],
     growing: GrowingTexts { identity: &["index"], texts: &["delta"] },
-    errors: &failure::USUAL,
+    errors: &forms::USUAL,
 };
 
 impl Target {

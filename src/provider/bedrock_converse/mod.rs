@@ -14,7 +14,7 @@ pub(crate) mod types;
 
 pub use rules::RULES;
 
-use super::read::failure;
+use super::read::forms;
 use super::read::forms::{GrowingTexts, ToolForm};
 use super::target::{Target, Wire};
 use crate::json::fields::Fields;
@@ -54,7 +54,7 @@ pub(super) static WIRE: Wire = Wire {
         ("malformed_tool_use", FinishReason::Error),
     ],
     growing: GrowingTexts { identity: &["contentBlockIndex"], texts: &["delta"] },
-    errors: &failure::USUAL,
+    errors: &forms::USUAL,
 };
 
 impl Target {

@@ -15,7 +15,7 @@ pub(crate) mod types;
 
 pub use rules::RULES;
 
-use super::read::failure;
+use super::read::forms;
 use super::read::forms::{GrowingTexts, ToolForm};
 use super::target::{Target, Wire};
 
@@ -41,7 +41,7 @@ pub(super) static WIRE: Wire = Wire {
     },
     reasons: &[],
     growing: GrowingTexts { identity: &["index", "thought"], texts: &["parts"] },
-    errors: &failure::USUAL,
+    errors: &forms::USUAL,
 };
 
 impl Target {

@@ -13,7 +13,7 @@ pub(crate) mod types;
 
 pub use rules::RULES;
 
-use super::read::failure;
+use super::read::forms;
 use super::read::forms::{GrowingTexts, ToolForm};
 use super::target::{Target, Wire};
 
@@ -42,7 +42,7 @@ pub(super) static WIRE: Wire = Wire {
         identity: &["output_index", "content_index", "summary_index", "item_id"],
         texts: &["delta"],
     },
-    errors: &failure::USUAL,
+    errors: &forms::USUAL,
 };
 
 impl Target {

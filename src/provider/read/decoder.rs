@@ -12,7 +12,7 @@ use super::answer::{Answer, Decode, Event};
 use super::forms::ErrorForm;
 use super::framing::{Frame, Framing};
 use super::surrogates::SplitPairs;
-use super::{failure, framing};
+use super::{forms, framing};
 use crate::error::Result;
 use crate::json::fields::Fields;
 use crate::model::{Body, Chunk, Message};
@@ -156,8 +156,8 @@ impl Decoder {
             self.whose = wires.into_iter().find(|wire| (wire.is_of_answer)(event, &fields));
         }
         let known = self.wire.take(event, &mut fields, &mut self.answer);
-        let error = failure::take(event, &mut fields, self.errors);
-        let error = if known { error } else { error.or_else(|| failure::worded(&mut fields, self.errors)) };
+        let error = forms::take(event, &mut fields, self.errors);
+        let error = if known { error } else { error.or_else(|| forms::worded(&mut fields, self.errors)) };
         match error {
             Some(error) => self.answer.fail(error),
             None if known => {}

@@ -10,7 +10,6 @@ pub(super) mod declarations;
 pub(super) mod decoder;
 mod documents;
 mod eventstream;
-pub(super) mod failure;
 pub(super) mod forms;
 mod framing;
 pub(super) mod parse;
