@@ -6,10 +6,10 @@ use std::collections::HashSet;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::left_out::Forgotten;
 use super::options::{FinishedTools, Images, PromptOptions};
-use super::thinking_turns::Forgotten;
 use super::window::limits;
-use super::{call_text, finished_tools, images, long_results, summary, thinking_turns};
+use super::{call_text, left_out};
 use crate::error::{Error, Result};
 use crate::history::report::Fact;
 use crate::history::{Conversation, ReportLine, StoredMessage, parted};
@@ -63,23 +63,23 @@ pub(crate) fn render_with<T>(
 ) -> Result<(T, Vec<ReportLine>)> {
     let mut report = conversation.report().to_vec();
     let mut lines = Vec::new();
-    let messages = summary::summarized(conversation, &mut report);
+    let messages = left_out::summarized(conversation, &mut report);
     let messages = match options.images {
         Images::Send => messages,
-        Images::Omit => images::without_images(messages, &mut lines),
+        Images::Omit => left_out::without_images(messages, &mut lines),
     };
     let messages = match options.max_result_bytes {
-        Some(most) => long_results::shortened(messages, most, &mut lines),
+        Some(most) => left_out::shortened(messages, most, &mut lines),
         None => messages,
     };
     let sent = match options.finished_tools {
         FinishedTools::Keep => Cow::Borrowed(&*messages),
         FinishedTools::Flatten | FinishedTools::Drop => {
-            Cow::Owned(finished_tools::without_rounds(&messages, options, &mut lines))
+            Cow::Owned(left_out::without_rounds(&messages, options, &mut lines))
         }
     };
     let (sent, forgotten) = match options.thinking_turns {
-        Some(turns) => thinking_turns::without_thinking(&messages, sent, turns, &mut lines),
+        Some(turns) => left_out::without_thinking(&messages, sent, turns, &mut lines),
         None => (sent, Forgotten::new()),
     };
     let begin = limits::begin(target, &messages, &sent, options, &mut report);
@@ -90,7 +90,7 @@ pub(crate) fn render_with<T>(
     report.append(&mut lines);
     let held = limits::held(sent, begin);
     let (said, mut lines) = say(&steps(target.wire(), &held))?;
-    thinking_turns::without_lines(&mut lines, &forgotten);
+    left_out::without_lines(&mut lines, &forgotten);
     report.append(&mut lines);
     call_text::report(&held, &mut report);
     report.extend(unsigned_texts(target.wire(), &held));
