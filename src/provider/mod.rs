@@ -56,7 +56,7 @@ pub use prompt::render::{Prompt, render};
 pub(crate) use prompt::tool_id::NameRule;
 pub use prompt::tools::Tool;
 #[cfg(feature = "server")]
-pub(crate) use prompt::window::measure::tokens_of;
+pub(crate) use prompt::window::limits::tokens_of;
 pub use read::answer::Event;
 #[cfg(feature = "server")]
 pub(crate) use read::decoder::provider_of;

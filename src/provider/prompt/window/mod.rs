@@ -4,6 +4,5 @@
 //! text.
 
 pub(super) mod blocks;
-pub(super) mod limits;
-pub(crate) mod measure;
+pub(crate) mod limits;
 mod tokens;
