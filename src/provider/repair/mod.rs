@@ -8,7 +8,6 @@
 mod align;
 mod edits;
 pub(super) mod guess;
-mod outline;
 mod report;
 pub(super) mod request;
 mod settings;
