@@ -63,8 +63,7 @@ pub(crate) use read::decoder::provider_of;
 pub use read::decoder::{Decoder, decode};
 pub use read::parse::parse;
 pub use read::parsed::Parsed;
-pub use repair::guess::likely_wire;
-pub use repair::request::repair;
+pub use repair::request::{likely_wire, repair};
 pub use target::{Dialect, Target, Wire};
 pub use usage::TokenCounts;
 

@@ -7,7 +7,6 @@
 
 mod align;
 mod edits;
-pub(super) mod guess;
 mod report;
 pub(super) mod request;
 mod settings;
