@@ -3,8 +3,9 @@
 //! What a turn says, and what its calls are answered, is here; `order` puts messages where the server takes them; `thinking`
 //! finds the place of thinking; `native` is what goes back as it came; `media` are images, sound and files; `request` is what
 //! is sent.
+//!
+//! Images, audio and files as content parts, of those that the server takes.
 
-mod media;
 mod native;
 mod order;
 mod request;
@@ -16,12 +17,12 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde_json::value::RawValue;
 
+use super::manner::{ImagesTaken, Manner, NAME, Texts};
 use crate::error::Result;
-use crate::history::report::{Cited, Fact, Moved, Unsent};
+use crate::history::report::{Cited, Fact, Moved, Unfit, Unsent};
 use crate::history::{MessageState, ReportLine, StoredMessage};
-use crate::model::{Body, Native, Output, Role};
-use crate::provider::openai_chat::manner::{Manner, NAME, Texts};
-use crate::provider::prompt::media::attachment::Attachment;
+use crate::model::{Audio, Body, File, Image, Native, Output, Role};
+use crate::provider::prompt::media::attachment::{Attach, Attachment, Made, Payload, Picture, file_name};
 use crate::provider::prompt::options::PromptOptions;
 use crate::provider::prompt::origin::Whose;
 use crate::provider::prompt::output::{
@@ -33,8 +34,10 @@ use crate::provider::prompt::tools::declared;
 use crate::provider::prompt::turns::{Call, Reply, Turn, turns};
 use crate::provider::target::Target;
 use crate::provider::text::is_blank;
-use media::Parts;
-use request::{AnyCall, Content, ExtraFields, Field, Message, Part, Request, SEPARATOR, Tool};
+use request::{
+    AnyCall, Content, ExtraFields, Field, File as FilePart, ImageUrl, InputAudio, Message, Part, Request, SEPARATOR,
+    Tool,
+};
 
 /// OC-14.
 const NAMES: NameRule = NameRule::words(64);
@@ -341,4 +344,48 @@ fn called<'a>(messages: &[Message<'a>]) -> BTreeSet<Cow<'a, str>> {
         AnyCall::Raw(call) => call.name.clone(),
     };
     calls.map(name).collect()
+}
+
+/// The audio formats that the wire takes, by media type. Source: API reference, `input_audio.format`.
+const AUDIO_FORMATS: &[(&str, &str)] =
+    &[("audio/wav", "wav"), ("audio/x-wav", "wav"), ("audio/wave", "wav"), ("audio/mpeg", "mp3"), ("audio/mp3", "mp3")];
+
+/// How attachments become parts.
+pub(crate) struct Parts(pub(crate) &'static Manner);
+
+impl<'a> Attach<'a> for Parts {
+    type Part = Part<'a>;
+
+    fn image(&self, image: &'a Image) -> Made<Part<'a>> {
+        if self.0.images == ImagesTaken::Never {
+            return Err(Unfit::NotTaken);
+        }
+        let picture = Picture::of(image)?;
+        if let Picture::Address(url) = &picture
+            && self.0.images == ImagesTaken::Data
+        {
+            return Err(Unfit::AddressNotTaken((*url).to_owned()));
+        }
+        let (url, mended) = picture.into_url();
+        Ok((Part::ImageUrl { image_url: ImageUrl { url, detail: None } }, mended))
+    }
+
+    fn audio(&self, audio: &'a Audio) -> Made<Part<'a>> {
+        if !self.0.audio {
+            return Err(Unfit::NotTaken);
+        }
+        let found = Payload::of_audio(audio)?;
+        let format = AUDIO_FORMATS.iter().find(|(name, _)| *name == found.media_type);
+        let (_, format) = format.ok_or_else(|| Unfit::Type(found.media_type.to_owned(), "wav or mp3"))?;
+        Ok((Part::InputAudio { input_audio: InputAudio { data: found.base64, format } }, found.mended))
+    }
+
+    fn file(&self, file: &'a File) -> Made<Part<'a>> {
+        if !self.0.files {
+            return Err(Unfit::NotTaken);
+        }
+        let found = Payload::of_file(file)?;
+        let filename = Cow::Borrowed(file_name(file, "file"));
+        Ok((Part::File { file: FilePart { filename, file_data: found.to_url() } }, found.mended))
+    }
 }
