@@ -3,10 +3,11 @@
 //! What others than the model say is here, and what calls are answered. System messages stay where they were said, as items of
 //! the role system; only a first one that came as `instructions` is that again. `assistant` is what the model said, `items` are
 //! the provider's own, `native` gives back what it wrote, `media` are images and files, `request` is what is sent.
+//!
+//! Images, audio and files as parts.
 
 mod assistant;
 mod items;
-mod media;
 mod native;
 mod request;
 
@@ -15,14 +16,15 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde_json::value::RawValue;
 
+use super::manner::{Manner, NAME, PROVIDER};
 use crate::error::{Error, Result};
 #[cfg(feature = "server")]
 use crate::history::Conversation;
-use crate::history::report::{Cited, Fact, Moved, Unsent};
+use crate::history::report::{Cited, Fact, Mended, Moved, Unfit, Unsent};
 use crate::history::{MessageState, ReportLine, Rule, StoredMessage};
-use crate::model::{Body, Chunk, Role};
-use crate::provider::openai_responses::manner::{Manner, NAME, PROVIDER};
-use crate::provider::prompt::media::attachment::Attachment;
+use crate::model::{Audio, Body, Chunk, File, Image, Role};
+use crate::provider::prompt::media::attachment::{Attach, Attachment, Made, Payload, Picture, file_name};
+use crate::provider::prompt::media::bytes::is_web_address;
 use crate::provider::prompt::options::PromptOptions;
 use crate::provider::prompt::output::{FAILED_WITHOUT_OUTPUT, Piece, failure, pieces};
 #[cfg(feature = "server")]
@@ -32,7 +34,6 @@ use crate::provider::prompt::tool_id::{IdRule, NameRule};
 use crate::provider::prompt::tools::declared;
 use crate::provider::prompt::turns::{CONTINUE, Reply, Turn, turns};
 use crate::provider::target::Target;
-use media::Parts;
 use native::{NativeItem, Pairs};
 use request::{Content, Entry, Item, Output, Part, Request};
 
@@ -342,4 +343,37 @@ fn instructions<'a>(turn: &Turn<'a>) -> Option<&'a str> {
     let Body::Text { text, annotations: None } = &chunk.body else { return None };
     let given = NativeItem::of(chunk).filter(|given| turn.role == Role::System && given.is_instructions(text));
     given.map(|_| text.as_str()).filter(|text| !text.is_empty())
+}
+
+/// How attachments become parts.
+pub(crate) struct Parts;
+
+impl<'a> Attach<'a> for Parts {
+    type Part = Part<'a>;
+
+    /// OR-23.
+    fn image(&self, image: &'a Image) -> Made<Part<'a>> {
+        let (image_url, mended) = Picture::of(image)?.into_url();
+        Ok((Part::InputImage { image_url }, mended))
+    }
+
+    /// There is no part for audio (OR-17).
+    fn audio(&self, _: &'a Audio) -> Made<Part<'a>> {
+        Err(Unfit::NotTaken)
+    }
+
+    /// OR-24.
+    fn file(&self, file: &'a File) -> Made<Part<'a>> {
+        match (Payload::of_file(file), file.url.as_deref().filter(|url| is_web_address(url))) {
+            (Ok(found), _) => {
+                let (filename, file_data) = (Some(file_name(file, "file")), Some(found.to_url()));
+                Ok((Part::InputFile { filename, file_data, file_url: None }, found.mended))
+            }
+            (Err(_), Some(url)) => {
+                let mended = file.name.is_some().then_some(Mended::AddressHasNoName);
+                Ok((Part::InputFile { filename: None, file_data: None, file_url: Some(url) }, mended))
+            }
+            (Err(why), None) => Err(why),
+        }
+    }
 }
