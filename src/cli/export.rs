@@ -8,11 +8,11 @@ use conversation_store::transfer::{self, Agent, ExportSummary};
 use conversation_store::{ListQuery, Store};
 
 use super::failure::{Exit, Failure, Outcome};
-use super::formats::{self, Way};
 use super::location::Location;
 use super::output::{self, Output};
 use super::progress::Progress;
 use super::text;
+use super::values::{self, Way};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -56,7 +56,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     if let (Some(agent), Some(name)) = (args.to, &args.conversation) {
         return hand_over(name, agent, location, output);
     }
-    let format = formats::named(args.format.as_deref().unwrap_or_default(), Way::Export)?;
+    let format = values::format_named(args.format.as_deref().unwrap_or_default(), Way::Export)?;
     let store = location.read()?;
     let mut names: Vec<Name> = args.conversation.iter().map(|name| location.name(name)).collect();
     if args.all {

@@ -5,13 +5,12 @@ use clap::ValueEnum;
 use conversation_store::transfer::{self, Branches, ImportOptions, ImportSummary, Imported, Input};
 
 use super::failure::{Exit, Outcome};
-use super::formats::{self, Way};
 use super::location::Location;
 use super::output::{self, Output};
 use super::progress::Progress;
 use super::style::{BOLD, DIM, ERROR};
 use super::text;
-use super::values::number;
+use super::values::{self, Way, number};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -57,7 +56,7 @@ enum Which {
 }
 
 pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outcome {
-    let format = args.format.as_deref().map(|name| formats::named(name, Way::Import)).transpose()?;
+    let format = args.format.as_deref().map(|name| values::format_named(name, Way::Import)).transpose()?;
     let store = if args.dry_run { None } else { Some(location.create()?) };
     let input = if args.file.as_os_str() == "-" { Input::Stdin } else { Input::Path(&args.file) };
     let mut options = ImportOptions::default();

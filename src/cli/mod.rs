@@ -22,7 +22,6 @@ mod erase;
 mod explain;
 mod export;
 mod failure;
-mod formats;
 mod import;
 mod ingest;
 mod lines;
