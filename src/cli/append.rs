@@ -10,8 +10,8 @@ use super::location::Location;
 use super::output::{self, Output};
 use super::progress::Progress;
 use super::request::{self, Request};
-use super::style::DIM;
 use super::text;
+use super::text::DIM;
 use super::values::conversation;
 
 const EXAMPLES: &str = "\

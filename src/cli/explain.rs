@@ -6,8 +6,7 @@ use serde::Serialize;
 
 use super::failure::{Exit, Failure, Outcome};
 use super::output::Output;
-use super::style::{BOLD, DIM};
-use super::text::{self, Layout};
+use super::text::{self, BOLD, DIM, Layout};
 
 /// Explain a provider's error, a rule, or a line of a report: the cause, the cure, and the sources
 #[derive(Debug, clap::Args)]

@@ -8,8 +8,8 @@ use super::failure::{Exit, Outcome};
 use super::location::Location;
 use super::output::{self, Output};
 use super::progress::Progress;
-use super::style::{BOLD, DIM, ERROR};
 use super::text;
+use super::text::{BOLD, DIM, ERROR};
 use super::values::{self, Way, number};
 
 const EXAMPLES: &str = "\

@@ -48,7 +48,6 @@ mod search;
 mod serve;
 mod show;
 mod store;
-mod style;
 mod text;
 mod usage;
 mod values;

@@ -11,8 +11,8 @@ use conversation_store::{Receipt, ReportLine};
 use serde::Serialize;
 
 use super::failure::Failure;
-use super::style::{DIM, ERROR, WARNING};
 use super::text;
+use super::text::{DIM, ERROR, WARNING};
 
 /// The form of the output, from the command line.
 #[derive(Clone, Copy, Debug, Default)]

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 
 use clap::Command;
 
-use super::style::BOLD;
+use super::text::BOLD;
 
 /// Groups of commands. The commands of the first ones have a line each.
 const GROUPS: &[(&str, &[&str])] = &[

@@ -16,8 +16,8 @@ use super::failure::{Exit, Failure, Outcome};
 use super::lines::Input;
 use super::location::Location;
 use super::output::Output;
-use super::style::{BOLD, DIM};
 use super::text;
+use super::text::{BOLD, DIM};
 use super::values::{conversation, number, positive};
 
 /// Print a conversation as a request that the provider accepts

@@ -12,8 +12,8 @@ use super::location::Location;
 use super::output::{self, Output};
 use super::progress::Progress;
 use super::prompt::{Rendering, Shown};
-use super::style::{BOLD, DIM};
 use super::text;
+use super::text::{BOLD, DIM};
 
 const EXAMPLES: &str = "\
 Examples:

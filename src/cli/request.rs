@@ -12,8 +12,7 @@ use super::failure::{Exit, Failure, Outcome};
 use super::lines::Input;
 use super::output::{self, Output};
 use super::prompt::{Aim, Renderer, Rendering, Shown};
-use super::style::{BOLD, DIM, ERROR, WARNING};
-use super::text::{self, Layout};
+use super::text::{self, BOLD, DIM, ERROR, Layout, WARNING};
 
 const INDENT: &str = "    ";
 

@@ -8,8 +8,8 @@ use serde::Serialize;
 use super::failure::{Exit, Failure, Outcome};
 use super::location::{Location, directory};
 use super::output::{self, Output};
-use super::style::{BOLD, DIM};
 use super::text;
+use super::text::{BOLD, DIM};
 use super::values::{moment, number};
 
 const EXAMPLES: &str = "\

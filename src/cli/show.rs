@@ -9,8 +9,7 @@ use conversation_store::{ListItem, MessageState, ReportLine, Store, StoredMessag
 use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
 use super::output::{self, Output};
-use super::style::{BOLD, DIM, ERROR, WARNING, style_of};
-use super::text::{self, Layout};
+use super::text::{self, BOLD, DIM, ERROR, Layout, WARNING, style_of};
 use super::values::{conversation, positive};
 
 /// The time between two looks at a conversation that is followed.

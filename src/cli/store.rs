@@ -13,8 +13,8 @@ use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
 use super::output::{self, Output};
 use super::progress::Progress;
-use super::style::ERROR;
 use super::text;
+use super::text::ERROR;
 
 /// Show whether the store is well, and how much it holds
 #[derive(Debug, clap::Args)]

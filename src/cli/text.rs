@@ -1,13 +1,13 @@
 //! Text for people: aligned, wrapped, cut, and without anything that a terminal would obey; and the report as text.
+//!
+//! How what is printed looks, where colours are wanted.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use anstyle::Style;
-use conversation_store::model::Timestamp;
+use anstyle::{AnsiColor, Style};
+use conversation_store::model::{Role, Timestamp};
 use conversation_store::{ReportLine, Severity};
-
-use super::style::{DIM, ERROR, WARNING};
 
 /// The width without a terminal, and the most with one: longer lines are hard to read.
 const WIDTH: usize = 100;
@@ -244,6 +244,21 @@ fn severity_style(severity: Severity) -> Style {
         Severity::Lost => ERROR,
         Severity::Changed => WARNING,
         _ => DIM,
+    }
+}
+
+pub(super) const BOLD: Style = Style::new().bold();
+pub(super) const DIM: Style = Style::new().dimmed();
+pub(super) const ERROR: Style = AnsiColor::Red.on_default().bold();
+pub(super) const WARNING: Style = AnsiColor::Yellow.on_default();
+
+/// The colour of a role.
+pub(super) fn style_of(role: Role) -> Style {
+    match role {
+        Role::System => AnsiColor::Yellow.on_default().bold(),
+        Role::User => AnsiColor::Green.on_default().bold(),
+        Role::Assistant => AnsiColor::Cyan.on_default().bold(),
+        Role::Tool => AnsiColor::Magenta.on_default().bold(),
     }
 }
 

@@ -13,8 +13,7 @@ use self::provider::{Answered, Provider};
 use super::failure::{Exit, Failure, Outcome};
 use super::output::{self, Output};
 use super::prompt::Aim;
-use super::style::{BOLD, DIM, ERROR, WARNING};
-use super::text::{self, Layout};
+use super::text::{self, BOLD, DIM, ERROR, Layout, WARNING};
 
 /// Send ten small histories to a provider with your own key, and print which it accepts
 #[derive(Debug, clap::Args)]
