@@ -7,8 +7,7 @@ use conversation_store::{AppendOptions, Cursor, ExpectedHead, Limits, Receipt, S
 use super::failure::{Exit, Failure, Outcome};
 use super::lines::{Input, LIMIT, Lines};
 use super::location::Location;
-use super::output::{self, Output};
-use super::progress::Progress;
+use super::output::{self, Output, Progress};
 use super::request::{self, Request};
 use super::text;
 use super::text::DIM;

@@ -16,8 +16,7 @@ use serde::Serialize;
 
 use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
-use super::output::Output;
-use super::progress::Progress;
+use super::output::{Output, Progress};
 use super::text;
 use super::values::seconds;
 

@@ -9,8 +9,7 @@ use conversation_store::{ListQuery, Store};
 
 use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
-use super::output::{self, Output};
-use super::progress::Progress;
+use super::output::{self, Output, Progress};
 use super::text;
 use super::values::{self, Way};
 

@@ -6,8 +6,7 @@ use conversation_store::transfer::{self, Branches, ImportOptions, ImportSummary,
 
 use super::failure::{Exit, Outcome};
 use super::location::Location;
-use super::output::{self, Output};
-use super::progress::Progress;
+use super::output::{self, Output, Progress};
 use super::text;
 use super::text::{BOLD, DIM, ERROR};
 use super::values::{self, Way, number};

@@ -36,7 +36,6 @@ mod output;
 mod overview;
 #[cfg(feature = "postgres")]
 mod postgres;
-mod progress;
 mod prompt;
 #[cfg(feature = "server")]
 mod proxy;

@@ -9,8 +9,7 @@ use conversation_store::{AppendOptions, Cursor, Error, ExpectedHead, MessageStat
 use super::failure::{Exit, Failure, Outcome};
 use super::lines::{self, Input, Lines};
 use super::location::Location;
-use super::output::{self, Output};
-use super::progress::Progress;
+use super::output::{self, Output, Progress};
 use super::prompt::{Rendering, Shown};
 use super::text;
 use super::text::{BOLD, DIM};

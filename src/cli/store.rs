@@ -11,8 +11,7 @@ use serde::Serialize;
 
 use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
-use super::output::{self, Output};
-use super::progress::Progress;
+use super::output::{self, Output, Progress};
 use super::text;
 use super::text::ERROR;
 
