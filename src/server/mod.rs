@@ -45,7 +45,6 @@ mod pages;
 mod proxy;
 mod query;
 mod quota;
-mod recent;
 mod refusal;
 mod remote;
 mod responses;

@@ -23,8 +23,8 @@ use crate::history::{MessageState, StoredMessage};
 use crate::log::reading::PageSize;
 use crate::model::{Body, Chunk, Name, Output, Part, PartBody};
 use crate::record::REDACTED;
+use crate::server::exchanges::{Known, Recent};
 use crate::server::ledger::Room;
-use crate::server::recent::{Known, Recent};
 
 /// Messages, and bytes of them, of one read.
 const PAGE: PageSize = PageSize { limit: 256, bytes: 4 * 1024 * 1024, shows_hidden: true };
