@@ -28,7 +28,6 @@ mod body;
 mod config;
 mod exchanges;
 #[cfg(feature = "search")]
-mod finder;
 mod health;
 mod keys;
 mod ledger;
