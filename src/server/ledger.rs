@@ -3,8 +3,13 @@
 //!
 //! Bytes are taken before they are held. What does not fit waits for a while, and is refused then. They are given back when nothing
 //! has them any more, also if that is because a client has gone.
+//!
+//! A log around the log, for one request: what is read of the store counts as what the request holds, before anything is made of
+//! it.
 
 use std::collections::HashMap;
+use std::fmt;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -18,7 +23,9 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
 use super::refusal::Refusal;
-use crate::error::Error;
+use crate::error::{Error, Result};
+use crate::log::{Around, Log, Order, Reading, View, Visit};
+use crate::store::Store;
 
 /// How long a request waits for others to give bytes back.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -223,6 +230,62 @@ impl http_body::Body for InPieces {
     }
 }
 
+/// A byte of a record is held as the record, as a message, and in the answer, which grows by doubling.
+const HELD: usize = 4;
+/// What a byte takes in addition that JSON or HTML writes as an escape: one of a control character is six bytes long.
+const ESCAPED: usize = 4;
+const CONTROL: usize = 12;
+/// Bytes that are counted at one time; fewer are not.
+const STEP: usize = 64 * 1024;
+
+struct Metered {
+    log: Arc<dyn Log>,
+    room: Arc<Room>,
+}
+
+impl fmt::Debug for Metered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.log.fmt(f)
+    }
+}
+
+/// The store, for a request that holds what it reads.
+pub(crate) fn metered(store: &Store, room: &Arc<Room>) -> Store {
+    store.clone().around(|log| Metered { log, room: Arc::clone(room) })
+}
+
+/// What is held for the content of a record.
+fn weight(content: &[u8]) -> usize {
+    let of = |byte: &u8| match byte {
+        b'\n' | b'\t' | b'\r' | b'"' | b'\\' | b'<' | b'>' | b'&' | b'\'' => HELD + ESCAPED,
+        0..0x20 => HELD + CONTROL,
+        _ => HELD,
+    };
+    content.iter().map(of).sum()
+}
+
+impl Around for Metered {
+    fn log(&self) -> &dyn Log {
+        &*self.log
+    }
+
+    /// A request reads several times, and drops most of what it read before: the largest of its reads counts.
+    fn read(&self, view: &View, seqs: RangeInclusive<u64>, order: Order, visit: Visit<'_>) -> Result<()> {
+        let (mut held, mut counted, mut fits) = (0_usize, 0, Ok(()));
+        self.log.read(view, seqs, order, &mut |reading| {
+            if let Reading::Record { record, .. } = &reading {
+                held = held.saturating_add(weight(record.content()));
+                if held - counted >= STEP {
+                    counted = held;
+                    fits = self.room.reach(held);
+                }
+            }
+            if fits.is_ok() { visit(reading) } else { ControlFlow::Break(()) }
+        })?;
+        fits
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use http_body_util::BodyExt as _;
@@ -260,5 +323,15 @@ mod tests {
             came.extend_from_slice(&piece);
         }
         assert_eq!((lengths, came), (vec![PIECE, PIECE, PIECE, 1], bytes));
+    }
+
+    /// The record, the message, and the answer, which grows by doubling: whatever a text is of.
+    #[test]
+    fn a_text_weighs_what_its_answer_takes() {
+        for byte in 0..0x80 {
+            let text = String::from_utf8(vec![byte; 1_000]).unwrap();
+            let answer = serde_json::to_string(&text).unwrap().len() - 2;
+            assert!(weight(text.as_bytes()) >= 2 * text.len() + 2 * answer, "{byte:#x}");
+        }
     }
 }

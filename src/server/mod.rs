@@ -35,7 +35,6 @@ mod lines;
 mod listen;
 #[cfg(feature = "mcp")]
 mod mcp;
-mod metered;
 mod metrics;
 mod native;
 mod openai;
