@@ -1,12 +1,19 @@
 //! A loaded conversation.
+//!
+//! Places in a conversation.
+//!
+//! Whether asking again can help, after a generation that failed.
 
-use super::cursor::Cursor;
-use super::failure::fails_again;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+
 use super::group::{Grouped, MessageState, StoredMessage, Summary};
 use super::reconcile::{self, Calls, Site, first_pending, is_cut_off};
 use super::report::{Fact, ReportLine, Rule};
 use super::tool_calls::ToolCalls;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::model::{Body, Name, Role};
 
 /// Messages in the order of their index, reconciled, the summary that prompts use in place of the first of them, and the
@@ -258,4 +265,124 @@ fn asked(messages: &[StoredMessage]) -> Vec<(u64, Option<u64>)> {
         calls.map(move |(chunk, _)| (stored.index, message, chunk))
     });
     asked.map(|(call, message, chunk)| (call, answer(message, chunk))).collect()
+}
+
+/// A place in a conversation: after the entry with a seq. As text it can be kept and read back.
+///
+/// It belongs to one conversation. When that is deleted and another is made under its name, the cursor is refused with
+/// `StaleCursor`. A cursor that is made of a number alone says nothing of that: only 0, the beginning, is safe then.
+///
+/// ```
+/// use conversation_store::{Cursor, Store};
+/// use conversation_store::model::Message;
+///
+/// let store = Store::open("memory:")?;
+/// store.append("chat", &[Message::user("one")])?;
+/// let cursor: Cursor = store.load("chat")?.cursor().map(|cursor| cursor.to_string()).unwrap_or_default().parse()?;
+/// store.append("chat", &[Message::user("two")])?;
+/// assert_eq!(store.entries_since("chat", cursor, 100)?.len(), 1);
+/// # Ok::<(), conversation_store::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cursor {
+    /// The last seq that is known; 0 is the beginning.
+    pub(crate) seq: u64,
+    /// Which conversation of its name it belongs to, if that is known.
+    pub(crate) incarnation: Option<u64>,
+}
+
+impl Cursor {
+    /// The last seq that is known; 0 is the beginning.
+    #[must_use]
+    pub const fn seq(self) -> u64 {
+        self.seq
+    }
+
+    /// Another place in the same conversation.
+    #[must_use]
+    pub const fn with_seq(self, seq: u64) -> Self {
+        Self { seq, ..self }
+    }
+}
+
+impl From<u64> for Cursor {
+    fn from(seq: u64) -> Self {
+        Self { seq, incarnation: None }
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.incarnation {
+            Some(incarnation) => write!(f, "{}-{incarnation:016x}", self.seq),
+            None => self.seq.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let parse = || match text.split_once('-') {
+            None => Some(Self::from(text.parse::<u64>().ok()?)),
+            Some((seq, incarnation)) => {
+                Some(Self { seq: seq.parse().ok()?, incarnation: Some(u64::from_str_radix(incarnation, 16).ok()?) })
+            }
+        };
+        parse()
+            .ok_or_else(|| Error::InvalidInput(format!("{text:?} is not a cursor: give a seq, or a cursor unchanged")))
+    }
+}
+
+impl Serialize for Cursor {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Codes of failures that the same request meets again: the request, the key, the model or the account is wrong. All other
+/// failures pass: too many requests, an overloaded or broken server, a lost connection; and so may what is not known.
+///
+/// Sources: Anthropic, "Errors" (docs.claude.com/en/api/errors); OpenAI, "Error codes"
+/// (platform.openai.com/docs/guides/error-codes); Google, `google.rpc.Code` (ai.google.dev/gemini-api/docs/troubleshooting);
+/// Amazon Bedrock, `Converse`, "Errors".
+const PERMANENT: &[&str] = &[
+    "400",
+    "401",
+    "402",
+    "403",
+    "404",
+    "413",
+    "422",
+    "invalid_request_error",
+    "authentication_error",
+    "billing_error",
+    "permission_error",
+    "not_found_error",
+    "request_too_large",
+    "invalid_api_key",
+    "insufficient_quota",
+    "model_not_found",
+    "context_length_exceeded",
+    "content_policy_violation",
+    "invalid_prompt",
+    "invalid_argument",
+    "failed_precondition",
+    "unauthenticated",
+    "permission_denied",
+    "not_found",
+    "validationexception",
+    "accessdeniedexception",
+    "resourcenotfoundexception",
+];
+
+/// Whether the last message is an answer that failed, and would fail again.
+pub(super) fn fails_again(messages: &[StoredMessage]) -> bool {
+    let is_permanent = |body: &Body| match body {
+        Body::Error { code: Some(code), .. } => PERMANENT.contains(&code.to_ascii_lowercase().as_str()),
+        _ => false,
+    };
+    let last = messages.last().filter(|stored| stored.message.role == Role::Assistant);
+    last.is_some_and(|stored| stored.message.chunks.iter().any(|chunk| is_permanent(&chunk.body)))
 }

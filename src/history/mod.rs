@@ -3,9 +3,7 @@
 
 mod continuation;
 mod conversation;
-mod cursor;
 mod entry;
-mod failure;
 mod group;
 mod item_calls;
 mod next_step;
@@ -13,9 +11,8 @@ mod reconcile;
 pub(crate) mod report;
 mod tool_calls;
 
-pub use conversation::Conversation;
 pub(crate) use conversation::Source;
-pub use cursor::Cursor;
+pub use conversation::{Conversation, Cursor};
 pub use entry::{Entry, EntryHeader, EntryKind, Interruption};
 pub(crate) use group::{Grouped, Grouper};
 pub use group::{MessageState, StoredMessage, Summary};
