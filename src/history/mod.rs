@@ -1,7 +1,6 @@
 //! What a log means: entries to messages ([`group`]), messages to a [`Conversation`] that makes sense ([`reconcile`], which
 //! reports by [`report`]), and what an agent loop must do next ([`next_step`]). Pure: nothing here reads or writes.
 
-mod continuation;
 mod conversation;
 mod entry;
 mod group;
