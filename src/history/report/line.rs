@@ -3,8 +3,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::super::group::StoredMessage;
-use super::fact::Fact;
-use super::rule::{Rule, Severity};
+use super::fact::{Fact, Rule, Severity};
 use super::words::Words;
 
 /// What was done to a conversation or a request, where, why, and what to do about it.

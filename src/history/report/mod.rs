@@ -7,12 +7,11 @@
 mod fact;
 mod line;
 mod reasons;
-mod rule;
 mod words;
 
 pub(crate) use fact::Fact;
+pub use fact::{Rule, Severity};
 pub use line::ReportLine;
 pub(crate) use reasons::{
     Arguments, Cited, IdGone, Mended, Moved, Refusal, Surrogates, Taken, Thought, Unfit, Unsent, Unsigned,
 };
-pub use rule::{Rule, Severity};

@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::fact::Fact;
+use super::fact::{Fact, Rule};
 use super::reasons::{
     Arguments, Cited, IdGone, Mended, Moved, Refusal, Surrogates, Taken, Thought, Unfit, Unsent, Unsigned,
 };
-use super::rule::Rule;
 use crate::model::Role;
 
 /// What was done, why, and the cure.
