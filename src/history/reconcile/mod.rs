@@ -11,7 +11,6 @@ mod placement;
 mod removals;
 mod site;
 mod steps;
-mod waiting;
 
 use super::group::StoredMessage;
 use super::report::ReportLine;
