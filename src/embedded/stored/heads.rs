@@ -2,8 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::lineage::segments_through;
-use super::records::{accepts, born, origin, stored_head};
+use super::records::{accepts, born, origin, segments_through, stored_head};
 use super::{damage_of, has_any, set_aside};
 use crate::embedded::engine::{Engine, Order};
 use crate::error::{Error, Result};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use super::damage_of;
-use super::lineage::segments;
+use super::records::segments;
 use crate::embedded::engine::{Engine, Order};
 use crate::error::{Error, Result};
 use crate::log::Reading;

@@ -7,7 +7,6 @@
 mod forks;
 mod heads;
 mod indexes;
-mod lineage;
 mod records;
 
 use std::collections::BTreeSet;
@@ -25,8 +24,7 @@ pub(crate) use heads::{
 pub(crate) use indexes::{
     derived_item_keys, is_proved, item_keys, item_seqs, items_behind, open_receipt, unproved_receipts,
 };
-pub(crate) use lineage::{grandparent, segments, segments_through};
-pub(crate) use records::{born, incarnation, origin, stored_head};
+pub(crate) use records::{born, grandparent, incarnation, origin, segments, segments_through, stored_head};
 
 /// The conversations that have a key of this kind.
 pub(crate) fn conversations_with(engine: &dyn Engine, kind: u8) -> Result<BTreeSet<ConversationId>> {
