@@ -1,6 +1,5 @@
 //! sled 0.34.7. Its flush is no fsync: `docs/durability.md` has what was measured, and why each line here is needed.
 
-mod cut;
 mod handle;
 mod steps;
 mod tree;
@@ -15,10 +14,9 @@ use super::directory::Directory;
 use super::url::{Url, cache_bytes, syncs};
 use crate::error::{Error, Result};
 use crate::log::Order;
-use cut::Cutter;
 use handle::LOG;
 use steps::Steps;
-use tree::{Sled, alone};
+use tree::{Cutter, Sled, alone};
 
 const NAME: &str = "sled";
 const DEFAULT_CACHE_BYTES: u64 = 64 * 1024 * 1024;
@@ -40,7 +38,7 @@ impl Engine for Sled {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let Some(stored) = self.call("read", |tree| tree.get(key))? else { return Ok(None) };
         self.weigh(key, stored.len())?;
-        if !cut::is_cut(&stored) {
+        if !tree::is_cut(&stored) {
             return Ok(Some(stored.to_vec()));
         }
         let Some((value, length)) = self.join(key)? else { return Ok(None) };
@@ -53,7 +51,7 @@ impl Engine for Sled {
 
     fn scan(&self, range: Range<&[u8]>, order: Order, visit: Visit<'_>) -> Result<()> {
         self.walk(range, order, &mut |key, stored| {
-            if !cut::is_cut(stored) {
+            if !tree::is_cut(stored) {
                 return Ok(visit(key, stored));
             }
             // It may have been removed since it was read.
@@ -63,7 +61,7 @@ impl Engine for Sled {
 
     fn keys(&self, range: Range<&[u8]>, order: Order, visit: VisitKeys<'_>) -> Result<()> {
         self.walk(range, order, &mut |key, stored| {
-            let length = cut::first(stored).map_or(stored.len(), |(length, _)| length);
+            let length = tree::first(stored).map_or(stored.len(), |(length, _)| length);
             Ok(visit(key, length))
         })
     }
@@ -159,7 +157,7 @@ mod tests {
         // No value of sled's is larger than it should be.
         engine.write(Batch { ops: vec![(b"large".to_vec(), Some(vec![1; 200_000]))] }).unwrap();
         let values: Vec<sled::IVec> = engine.call("read", |tree| tree.iter().values().collect()).unwrap();
-        assert!(values.iter().all(|value| value.len() <= cut::PIECE_BYTES));
+        assert!(values.iter().all(|value| value.len() <= tree::PIECE_BYTES));
     }
 
     #[test]

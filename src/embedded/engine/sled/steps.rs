@@ -5,8 +5,7 @@
 //! writes a leaf again for it.
 
 use super::super::contract::{Operation, check_key};
-use super::cut::{self, Cutter, PIECE_BYTES};
-use super::tree::{Sled, alone};
+use super::tree::{self, Cutter, PIECE_BYTES, Sled, alone};
 use crate::error::Result;
 
 /// The most bytes of a batch: while sled writes one it may let nobody read.
@@ -37,7 +36,7 @@ impl<'a> Steps<'a> {
     pub(super) fn take(&mut self, operation: Operation<'_>) -> Result<()> {
         let Operation { key, value, rewrites } = operation;
         check_key(key)?;
-        let cut = value.map(cut::split).transpose()?.flatten();
+        let cut = value.map(tree::split).transpose()?.flatten();
         if !rewrites && cut.is_none() {
             return match value {
                 Some(value) => self.store(key.to_vec(), value),
@@ -53,7 +52,7 @@ impl<'a> Steps<'a> {
         let (first, rest) = cut.unzip();
         let mut pieces = 0;
         for piece in rest.unwrap_or_default().chunks(PIECE_BYTES) {
-            self.store(cut::piece_key(key, pieces), piece)?;
+            self.store(tree::piece_key(key, pieces), piece)?;
             pieces += 1;
         }
         if rewrites {

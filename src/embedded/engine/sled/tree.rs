@@ -1,20 +1,27 @@
 //! sled's tree, with large values in pieces.
+//!
+//! Large values, in pieces: sled keeps up to 17 values in a leaf and writes a leaf as one; its cache keeps at least 256
+//! leaves, of any size.
+//!
+//! A value of more than [`PIECE_BYTES`] bytes, or one that begins with [`MARK`], is stored as the mark, its length (4),
+//! and as much of it as fits. The rest is stored in pieces under keys of their own: [`RESERVED`], the value's key, the
+//! piece's number (4), from 0. Numbers are big endian. Everything that belongs to a value is written in one batch.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::ops::{ControlFlow, Range};
 use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 
-use super::super::contract::RESERVED;
-use super::super::directory::Directory;
-use super::cut::{self, Cutter};
 use super::handle::Handle;
+use crate::embedded::engine::contract::{LARGE_BYTES, RESERVED, check_key, length_of};
+use crate::embedded::engine::directory::Directory;
 use crate::error::{Error, Result};
 use crate::log::Order;
 
 /// sled's cache notes accesses in 256 queues and evicts nothing before a queue has 64 of them, whatever the size of the
 /// pages (`lru.rs`). So a value is accessed once for each this many of its bytes; without that, large values would fill
 /// the memory.
-const BYTES_OF_AN_ACCESS: usize = cut::PIECE_BYTES;
+const BYTES_OF_AN_ACCESS: usize = PIECE_BYTES;
 /// The locks of large values. While one is replaced in many steps, with syncs, the readers of few others wait.
 const LOCKS: usize = 64;
 /// The most memory that is reserved for a large value before it is read: its length may be damaged.
@@ -91,7 +98,7 @@ impl Sled {
     pub(super) fn join(&self, key: &[u8]) -> Result<Option<(Vec<u8>, usize)>> {
         let _no_other = self.lock_of(key).read().unwrap_or_else(PoisonError::into_inner);
         let Some(stored) = self.call("read", |tree| tree.get(key))? else { return Ok(None) };
-        let Some((length, first)) = cut::first(&stored) else { return Ok(Some((stored.to_vec(), stored.len()))) };
+        let Some((length, first)) = first(&stored) else { return Ok(Some((stored.to_vec(), stored.len()))) };
         let mut value = Vec::with_capacity(length.min(MOST_AHEAD));
         value.extend_from_slice(first);
         self.pieces(key, 0, &mut |_, piece| {
@@ -103,11 +110,11 @@ impl Sled {
 
     /// Visits the pieces of a value that are stored under keys of their own, from this number on.
     pub(super) fn pieces(&self, key: &[u8], number: u32, visit: VisitPieces<'_>) -> Result<()> {
-        let (start, end) = cut::piece_keys(key, number);
+        let (start, end) = piece_keys(key, number);
         let mut pieces = self.call("read", |tree| Ok(tree.range(start..end)))?;
         while let Some((piece_key, piece)) = self.call("read", |_| pieces.next().transpose())? {
             // Pieces of a longer key that begins with this one may be among them.
-            if cut::is_piece_of(key, &piece_key) {
+            if is_piece_of(key, &piece_key) {
                 self.weigh(&piece_key, piece.len())?;
                 visit(piece_key, piece)?;
             }
@@ -117,7 +124,7 @@ impl Sled {
 
     pub(super) fn apply(&self, cutter: Cutter) -> Result<()> {
         self.call("write", |tree| tree.apply_batch(cutter.batch))?;
-        cutter.large.iter().try_for_each(|key| self.weigh(key, cut::PIECE_BYTES))
+        cutter.large.iter().try_for_each(|key| self.weigh(key, PIECE_BYTES))
     }
 
     /// Makes everything that was written survive a power cut.
@@ -127,5 +134,99 @@ impl Sled {
             self.log.sync_data().map_err(Error::io("sync the store's log"))?;
         }
         Ok(())
+    }
+}
+
+/// The most bytes in one value of sled's.
+pub(super) const PIECE_BYTES: usize = LARGE_BYTES;
+const MARK: u8 = 0xff;
+/// mark(1), length(4)
+const HEADER_BYTES: usize = 5;
+/// How much of a large value is stored with its length.
+const FIRST_BYTES: usize = PIECE_BYTES - HEADER_BYTES;
+
+/// Whether a stored value is only the first piece of one.
+pub(super) fn is_cut(stored: &[u8]) -> bool {
+    stored.first() == Some(&MARK)
+}
+
+/// The length of a value that was cut, and the piece that is stored with the length. None if it was not cut.
+pub(super) fn first(stored: &[u8]) -> Option<(usize, &[u8])> {
+    let rest = stored.strip_prefix(&[MARK])?;
+    let (length, first) = rest.split_first_chunk().unwrap_or((&[u8::MAX; 4], &[]));
+    Some((u32::from_be_bytes(*length) as usize, first))
+}
+
+/// A value that has to be cut: what is stored under its key, and the rest. None if it is stored as it is.
+pub(super) fn split(value: &[u8]) -> Result<Option<(Vec<u8>, &[u8])>> {
+    if value.len() <= PIECE_BYTES && !is_cut(value) {
+        return Ok(None);
+    }
+    let length = length_of(value)?;
+    let (first, rest) = value.split_at(value.len().min(FIRST_BYTES));
+    Ok(Some(([&[MARK][..], &length.to_be_bytes(), first].concat(), rest)))
+}
+
+pub(super) fn piece_key(key: &[u8], number: u32) -> Vec<u8> {
+    [&[RESERVED], key, &number.to_be_bytes()].concat()
+}
+
+/// The keys of all pieces that a value may have from this number on: from the first key, up to but not including the second.
+pub(super) fn piece_keys(key: &[u8], number: u32) -> (Vec<u8>, Vec<u8>) {
+    (piece_key(key, number), piece_key(key, u32::MAX))
+}
+
+/// Whether a key in that range belongs to this value.
+pub(super) fn is_piece_of(key: &[u8], piece_key: &[u8]) -> bool {
+    piece_key.len() == key.len() + size_of_val(&RESERVED) + size_of::<u32>()
+}
+
+/// A batch of sled's under construction.
+#[derive(Default)]
+pub(super) struct Cutter {
+    pub(super) batch: sled::Batch,
+    /// How many pieces each cut value of this batch has.
+    cut: HashMap<Vec<u8>, u32>,
+    /// The stored values that are as large as a piece.
+    pub(super) large: Vec<Vec<u8>>,
+}
+
+impl Cutter {
+    /// Puts or removes a value. `old`: the keys of the pieces that the tree holds of the old value.
+    pub(super) fn add(&mut self, key: Vec<u8>, value: Option<Vec<u8>>, old: Vec<sled::IVec>) -> Result<()> {
+        check_key(&key)?;
+        old.into_iter().for_each(|piece| self.batch.remove(piece));
+        self.remove_earlier(&key);
+        let Some(value) = value else {
+            self.batch.remove(key);
+            return Ok(());
+        };
+        let Some((first, rest)) = split(&value)? else {
+            self.store(key, value.into());
+            return Ok(());
+        };
+        let mut pieces = 0;
+        for piece in rest.chunks(PIECE_BYTES) {
+            self.store(piece_key(&key, pieces), piece.into());
+            pieces += 1;
+        }
+        self.store(key.clone(), first.into());
+        self.cut.insert(key, pieces);
+        Ok(())
+    }
+
+    /// Removes the pieces of a value that was put under the same key earlier in this batch.
+    fn remove_earlier(&mut self, key: &[u8]) {
+        let pieces = if self.cut.is_empty() { 0 } else { self.cut.remove(key).unwrap_or(0) };
+        for number in 0..pieces {
+            self.batch.remove(piece_key(key, number));
+        }
+    }
+
+    pub(super) fn store(&mut self, key: Vec<u8>, value: sled::IVec) {
+        if value.len() >= PIECE_BYTES {
+            self.large.push(key.clone());
+        }
+        self.batch.insert(key, value);
     }
 }
