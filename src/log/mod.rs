@@ -12,7 +12,6 @@
 
 pub(crate) mod append;
 #[cfg(feature = "server")]
-mod around;
 pub(crate) mod check;
 mod contract;
 pub(crate) mod decision;
@@ -30,7 +29,7 @@ pub(crate) mod segments;
 pub(crate) mod writer;
 
 #[cfg(feature = "server")]
-pub(crate) use around::Around;
+pub(crate) use contract::Around;
 pub(crate) use contract::{Clock, Control, Controlled, Log, OpenMessage, Opening, Order, Reading, View, Visit, Wait};
 pub use limits::Limits;
 pub use list::{Fork, ListCursor, ListItem, ListPage, ListQuery, ListSort};
