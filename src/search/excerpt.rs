@@ -4,9 +4,8 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use super::language::Stems;
 use super::query::Phrase;
-use super::words::{Word, boundary, words};
+use super::words::{Stems, Word, boundary, words};
 
 /// Bytes of an excerpt on each side of the first word that was found.
 const AROUND: usize = 80;
@@ -113,8 +112,8 @@ impl Pieces<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::language::Language;
     use super::super::query::SearchQuery;
+    use super::super::words::Language;
     use super::*;
 
     /// With brackets around what is marked.

@@ -10,8 +10,7 @@ use tantivy::{Index, IndexReader, ReloadPolicy, TantivyError};
 
 use super::document;
 use super::document::Fields;
-use super::language::{Language, Stems};
-use super::words::{self, Words};
+use super::words::{self, Language, Stems, Words};
 use crate::error::{Error, Result};
 
 /// The file that marks a directory as an index; how its content begins, before the language.
