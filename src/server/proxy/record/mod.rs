@@ -23,7 +23,6 @@ mod outcome;
 mod place;
 mod plan;
 mod recorded;
-mod request;
 mod scope;
 mod sent;
 mod turns;

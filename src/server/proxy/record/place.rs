@@ -12,9 +12,8 @@
 use super::book::{Entry, How};
 use super::echo::{self, Echo, Kept};
 use super::meaning::{self, Digest, Meaning, is_made_up};
-use super::plan::{Placed, Plan, kept_by_client};
+use super::plan::{Placed, Plan, Request, kept_by_client};
 use super::recorded::{Answer, Recorded, has_failed, is_last, siblings};
-use super::request::Request;
 use super::scope::Elsewhere;
 use super::turns::{Part, Run};
 use crate::error::{Error, Result};

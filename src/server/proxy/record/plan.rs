@@ -1,16 +1,19 @@
 //! What is written to the place of a request: a conversation or a fork, what was said, what is hidden, and the book's entry.
+//!
+//! A request whose place is looked for, and what is needed for that.
 
 use std::collections::BTreeSet;
 
 use super::around::FIELD;
-use super::book::{Entry, How};
+use super::book::{Book, Entry, How};
 use super::meaning::Digest;
-use super::request::Request;
-use super::scope::{Elsewhere, Kind};
+use super::scope::{Elsewhere, Kind, Scope};
+use super::turns::Turns;
 use crate::error::{Error, Result};
-use crate::log::reading;
-use crate::log::{AppendOptions, ExpectedHead, Limits, NewConversation};
-use crate::model::{ConversationId, Json, Message, Name, StartedBy};
+use crate::log::{AppendOptions, ExpectedHead, Limits, NewConversation, reading};
+use crate::model::{Chunk, ConversationId, Json, Message, Name, Role, StartedBy};
+use crate::server::exchanges::Exchanges;
+use crate::server::ledger::Room;
 
 /// The most messages of one append.
 const APPENDED: usize = 5_000;
@@ -164,4 +167,20 @@ pub(super) fn kept_by_client(mut message: Message) -> Message {
         message.metadata.extra.push(FIELD, json);
     }
     message
+}
+
+/// A request that is to be placed.
+pub(super) struct Request<'a> {
+    pub(super) book: &'a Book<'a>,
+    pub(super) turns: &'a Turns,
+    pub(super) scope: &'a Scope,
+    pub(super) exchange: uuid::Uuid,
+    pub(super) skips: fn(Role, &Chunk) -> bool,
+    /// Whether it may still wait for answers that are being stored.
+    pub(super) may_wait: bool,
+    /// Whether it begins a conversation in any case.
+    pub(super) is_alone: bool,
+    pub(super) exchanges: &'a Exchanges,
+    /// What is held of the store counts there.
+    pub(super) room: &'a Room,
 }
