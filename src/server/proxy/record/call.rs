@@ -10,9 +10,9 @@ use uuid::Uuid;
 
 use super::around::{self, About, END_FIELD, FIELD, Rewritten};
 use super::book::{self, Book, End, Entry, State};
-use super::fetched::{self, Awaited};
 use super::place::Found;
 use super::plan::{Placed, Request};
+use super::recorded::{self, Awaited};
 use super::scope::{Elsewhere, Scope};
 use super::sent::Requests;
 use super::turns::Turns;
@@ -170,7 +170,7 @@ impl Call {
             let entry = book.response(response)?;
             let of_own = |entry: &Entry| book.own(entry.conversation);
             if let Some(entry) = entry
-                && fetched::awaited(&book, &of_own(&entry), entry.exchange)?.is_some()
+                && recorded::awaited(&book, &of_own(&entry), entry.exchange)?.is_some()
             {
                 self.fetched = Some(Vec::new());
                 self.placed = Some(Placed { entry, asked: [0; 16], first: 0, rewritten: Vec::new() });
@@ -416,7 +416,7 @@ impl Call {
                 fields.insert("repaired".to_owned(), Value::from(self.report.clone()));
             }
             if self.asked.fetched.is_some() {
-                fields.insert(fetched::FIELD.to_owned(), Value::Bool(true));
+                fields.insert(recorded::FIELD.to_owned(), Value::Bool(true));
             }
         }
         book::json(&end)
@@ -451,7 +451,7 @@ impl Call {
     /// Stores an answer that was fetched in the place of what is stored of it, if it has ended.
     fn end_fetched(&mut self) -> Result<Option<State>, Refusal> {
         let (Some(placed), Some(fetched)) = (self.placed.clone(), self.fetched.take()) else { return Ok(None) };
-        let Some(response) = fetched::ended(&fetched) else { return Ok(None) };
+        let Some(response) = recorded::ended(&fetched) else { return Ok(None) };
         // From here on it is the call that was to be answered.
         self.asked.id = placed.entry.exchange;
         let (app, store, owner) = (Arc::clone(&self.app), self.store.clone(), self.asked.caller.owner.clone());
@@ -460,14 +460,14 @@ impl Call {
         // Several clients may get it at one time.
         let _alone = app.appending.alone(placed.entry.conversation);
         for _ in 0..RACES {
-            let Some(Awaited { earlier, .. }) = fetched::awaited(&book, &name, self.exchange())? else {
+            let Some(Awaited { earlier, .. }) = recorded::awaited(&book, &name, self.exchange())? else {
                 return Ok(None);
             };
             match store.remove(&name, earlier.index, None) {
                 Ok(_) | Err(Error::NotFound { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
-            let Some(Awaited { last_seq, about, .. }) = fetched::awaited(&book, &name, self.exchange())? else {
+            let Some(Awaited { last_seq, about, .. }) = recorded::awaited(&book, &name, self.exchange())? else {
                 return Ok(None);
             };
             self.about = about.map(|about| book::json(&about)).transpose()?;
@@ -507,7 +507,7 @@ impl Call {
                 Some(FinishReason::Error) => State::Failed,
                 Some(FinishReason::Interrupted) if is_stopped => State::Stopped,
                 Some(FinishReason::Interrupted) => State::Cut,
-                reason if fetched::is_queued(reason) => State::Queued,
+                reason if recorded::is_queued(reason) => State::Queued,
                 _ if first.is_none_or(|voice| voice.message.is_none()) => State::Cut,
                 _ => State::Complete,
             },

@@ -17,7 +17,6 @@ mod call;
 mod delta;
 mod echo;
 mod erased;
-mod fetched;
 mod meaning;
 mod outcome;
 mod place;

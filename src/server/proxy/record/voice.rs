@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::fetched::{QUEUED, is_queued};
+use super::recorded::{QUEUED, is_queued};
 use crate::log::{AppendOptions, ExpectedHead};
 use crate::model::{Body, FinishReason, Json, Metadata, Name, Role};
 use crate::provider::{Decoder, Event, Target, TokenCounts};
