@@ -14,7 +14,6 @@
 mod around;
 mod book;
 mod call;
-mod delta;
 mod echo;
 mod erased;
 mod meaning;
