@@ -17,7 +17,6 @@ mod keys;
 mod path;
 mod record;
 mod refused;
-mod repaired;
 mod sending;
 mod tee;
 mod wires;

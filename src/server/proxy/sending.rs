@@ -2,13 +2,15 @@
 //!
 //! While the upstream is waited for, three things may happen: the body of the request is there, and the recording begins; the
 //! client leaves; somebody stops the call. Each request that is sent is waited for in the same way, also the repaired one.
+//!
+//! A request whose history breaks a rule of its wire, repaired.
 
 use std::future::Future;
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{HeaderMap, Method, Response, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Uri, header};
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -19,12 +21,13 @@ use super::answer::{Answer, Passing};
 use super::exchange::{Asked, Captured, Ended, Passed};
 use super::headers;
 use super::record::record;
-use super::repaired::Repaired;
 use super::tee::{Keeping, Read, Rest, Tee};
 use crate::history::ReportLine;
-use crate::provider::Target;
-use crate::server::app::{Outcome, Reply};
+use crate::provider::{PromptOptions, Target, check, repair};
+use crate::server::app::{App, Outcome, Reply};
+use crate::server::body::Judged;
 use crate::server::config::{OnDisconnect, Record, Repair};
+use crate::server::ledger::Room;
 use crate::server::refusal::Refusal;
 
 /// How long a connection that has failed may keep what it was to send.
@@ -322,4 +325,50 @@ fn head(answer: Response<Incoming>, report: Option<Vec<ReportLine>>, mut passing
         Repaired::state(reply.headers_mut(), report.len());
     }
     reply
+}
+
+/// How many lines a report has.
+const REPORT: HeaderName = HeaderName::from_static("x-convo-report");
+
+/// A byte of a request that is repaired: it is read, said again, and compared.
+const REPAIRED: usize = 4;
+
+/// A request that was repaired.
+#[derive(Debug)]
+pub(super) struct Repaired {
+    pub(super) body: Bytes,
+    pub(super) report: Vec<ReportLine>,
+}
+
+impl Repaired {
+    /// Repairs a request. `None`: it breaks no rule for which it would be refused, or cannot be read or repaired, or there is no
+    /// room for what that takes.
+    pub(super) async fn of(app: &App, room: Room, target: Target, body: Bytes) -> Option<Self> {
+        room.wait(Judged::Repaired.weight(&body).saturating_add(body.len().saturating_mul(REPAIRED))).await.ok()?;
+        let repaired = app.pool.run(move || {
+            let _held = room;
+            let Ok(text) = std::str::from_utf8(&body) else { return Ok(None) };
+            let is_refused = check(target, text).is_ok_and(|found| found.iter().any(|line| line.level.is_refused()));
+            if !is_refused {
+                return Ok(None);
+            }
+            let Ok(prompt) = repair(target, target, text, &PromptOptions::new()) else { return Ok(None) };
+            let body = Bytes::from(prompt.request.get().to_owned());
+            Ok((body != text).then_some(Self { body, report: prompt.report }))
+        });
+        repaired.await.ok().flatten()
+    }
+
+    /// The head of its request: HTTP states the length of the body.
+    pub(super) fn headers(headers: &HeaderMap) -> HeaderMap {
+        let mut headers = headers.clone();
+        headers.remove(header::CONTENT_LENGTH);
+        headers.remove(header::TRANSFER_ENCODING);
+        headers
+    }
+
+    /// States in an answer that its request was repaired.
+    pub(super) fn state(headers: &mut HeaderMap, lines: usize) {
+        headers.insert(REPORT, HeaderValue::from(lines));
+    }
 }
