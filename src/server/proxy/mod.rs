@@ -14,7 +14,6 @@ mod answer;
 mod exchange;
 mod headers;
 mod keys;
-mod path;
 mod record;
 mod refused;
 mod sending;
@@ -77,7 +76,7 @@ pub(crate) async fn pass(app: &Arc<App>, rates: &Rates, request: Request) -> (Re
     let (asked, body) = request.into_parts();
     let method = asked.method.clone();
     let full = asked.uri.path().to_owned();
-    let (name, path) = path::parts(&full).map_or((None, &*full), |(name, path)| (Some(name), path));
+    let (name, path) = wires::parts(&full).map_or((None, &*full), |(name, path)| (Some(name), path));
     let wire = wires::of_errors(&method, path);
     let mut known = Known::default();
     let passed = begin(app, rates, name, path, asked, body, &mut known).await;
@@ -123,7 +122,7 @@ async fn begin(
         let message = "this key has exceeded its requests per second";
         return Err(Refusal { retry_after: Some(seconds), ..Refusal::new(429, "rate_limit_exceeded", message) });
     }
-    path::check(&asked.method, &asked.uri, path)?;
+    wires::check(&asked.method, &asked.uri, path)?;
     let found = name.map_or_else(|| app.upstreams.default(), |name| app.upstreams.find(name));
     let upstream = found.cloned().ok_or_else(|| {
         let name = name.unwrap_or_default();
