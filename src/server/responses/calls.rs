@@ -11,11 +11,10 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::about::About;
+use super::about::{About, ResponseId};
 use super::asked::Asked;
 use super::encoder::Encoder;
 use super::following::{Following, Next, Unkept, Waiting};
-use super::id::ResponseId;
 
 use super::models::At;
 use super::parameters::{self, Rendered};

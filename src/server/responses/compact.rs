@@ -6,10 +6,10 @@ use axum::body::Body;
 use http_body_util::{BodyExt as _, Limited};
 use serde_json::json;
 
+use super::about::ResponseId;
 use super::asked::Asked;
 use super::calls::{reach, unwritten};
 use super::encoder::{seconds, usage};
-use super::id::ResponseId;
 use super::models::At;
 use super::parameters;
 use super::place::{Placed, Reach};

@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::about::{About, End};
-use super::id::ResponseId;
+use super::about::{About, End, ResponseId};
 use super::item::{Shape, in_progress, item_of};
 use super::sealed::Seal;
 use super::words::code;

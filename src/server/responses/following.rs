@@ -11,8 +11,8 @@ use tokio::sync::mpsc::{Sender, channel};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use super::about::ResponseId;
 use super::encoder::{Encoder, Event};
-use super::id::ResponseId;
 use super::place::Home;
 use crate::error::Error;
 use crate::history::Cursor;

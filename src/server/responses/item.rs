@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::about::About;
-use super::id::ResponseId;
+use super::about::{About, ResponseId};
 use super::sealed::Seal;
 use super::tools::{Declared, ToolNames, custom_input};
 use crate::history::{MessageState, StoredMessage};

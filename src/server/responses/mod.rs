@@ -15,7 +15,6 @@ mod calls;
 mod compact;
 mod encoder;
 mod following;
-mod id;
 mod item;
 mod model_call;
 mod models;

@@ -7,9 +7,8 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::about::About;
+use super::about::{About, ResponseId};
 use super::asked::{Asked, Input};
-use super::id::ResponseId;
 use super::item::picture;
 use super::parameters;
 use super::sealed::{self, Seal, Sealed};

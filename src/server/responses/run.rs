@@ -10,9 +10,8 @@ use hyper::body::Incoming;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::about::End;
+use super::about::{End, ResponseId};
 use super::following::Unkept;
-use super::id::ResponseId;
 use super::item::prefix;
 use super::models::At;
 use crate::model::{Body, Chunk, FinishReason, Metadata};

@@ -22,9 +22,9 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
+use super::about::ResponseId;
 use super::calls::{self, Started};
 use super::following::{Following, Next, Unkept};
-use super::id::ResponseId;
 use super::place::Reach;
 use crate::server::app::{Call, Outcome, Reply};
 use crate::server::auth::is_still;
