@@ -16,7 +16,6 @@ mod compact;
 mod encoder;
 mod following;
 mod item;
-mod model_call;
 mod models;
 mod parameters;
 mod place;
