@@ -5,8 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::sheet::Sheet;
-use super::wishes::Reasoning;
+use super::sheet::{Reasoning, Sheet};
 use crate::json::object::Node;
 use crate::provider::anthropic::models::{self, Thinks};
 use crate::server::refusal::Refusal;

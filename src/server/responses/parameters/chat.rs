@@ -5,8 +5,7 @@
 
 use serde_json::Value;
 
-use super::sheet::Sheet;
-use super::wishes::{Reasoning, Text};
+use super::sheet::{Reasoning, Sheet, Text};
 use crate::server::refusal::Refusal;
 
 /// A word for how much is said is known to some servers only.

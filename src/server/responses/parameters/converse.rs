@@ -6,8 +6,7 @@
 use serde_json::Value;
 
 use super::anthropic::{Thinking, forget_strict};
-use super::sheet::Sheet;
-use super::wishes::Reasoning;
+use super::sheet::{Reasoning, Sheet};
 use crate::provider::anthropic::models;
 use crate::server::refusal::Refusal;
 

@@ -5,8 +5,7 @@
 
 use serde_json::Value;
 
-use super::sheet::Sheet;
-use super::wishes::Reasoning;
+use super::sheet::{Reasoning, Sheet};
 use crate::provider::gemini::models::{self, Thinks};
 use crate::server::refusal::Refusal;
 

@@ -18,7 +18,6 @@ mod sheet;
 mod table;
 #[cfg(test)]
 pub(super) mod tests;
-mod wishes;
 
 pub(super) use echo::echo;
 pub(super) use rendered::{Rendered, rendered};

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::kinds::Kind::{self, Flag, List, Number, Object, Pairs, Text, TextOrList, TextOrObject, Whole};
 use super::sheet::Sheet;
-use super::{anthropic, chat, converse, gemini, own, wishes};
+use super::{anthropic, chat, converse, gemini, own, sheet};
 use crate::history::Conversation;
 use crate::provider::parameters::choice::put_one_by_one;
 use crate::provider::parameters::{WIRES, column};
@@ -88,7 +88,7 @@ fn chosen(name: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusa
 }
 
 fn text(_: &str, value: &Value, sheet: &mut Sheet<'_>) -> Result<(), Refusal> {
-    let text = wishes::Text::read(value, sheet)?;
+    let text = sheet::Text::read(value, sheet)?;
     text.refuse_verbosity(sheet)?;
     text.put_form(sheet)
 }
