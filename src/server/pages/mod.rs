@@ -9,7 +9,6 @@
 //! **To add a page**: a row here, its handler, its template in `templates/`, and a line in `tests/pages/pages.test.mjs`.
 
 mod change;
-mod chart;
 mod conversation;
 mod frame;
 mod json_lines;
