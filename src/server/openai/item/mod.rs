@@ -1,7 +1,6 @@
 //! Items, in and out. `normal` checks what a client sent and completes it; `take` makes messages of it; `give` makes
 //! items of messages, no matter who wrote them, with `annotations` in OpenAI's words. `types` has what is known of the types.
 
-mod annotations;
 mod give;
 mod normal;
 mod take;
@@ -12,8 +11,7 @@ const WIRE: &str = "openai-responses";
 /// The wire of a message's `native` that is an item without its parts, which are the chunks.
 const FRAME: &str = "openai-conversations";
 
-pub(crate) use annotations::annotations_of;
-pub(crate) use give::{Given, base64_of, given, sound_part, synthetic_id as place_id, synthetic_place};
+pub(crate) use give::{Given, annotations_of, base64_of, given, sound_part, synthetic_id as place_id, synthetic_place};
 pub(crate) use normal::{Normal, Taken, normal};
 pub(crate) use take::messages;
 pub(crate) use types::prefix;
