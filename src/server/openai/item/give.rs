@@ -7,8 +7,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::normal::{object, string};
-use super::types::prefix;
+use super::normal::{object, prefix, string};
 use super::{FRAME, WIRE};
 use crate::history::{MessageState, StoredMessage};
 use crate::model::{Audio, Body, Chunk, Extra, FinishReason, Image, Json, Native, Output, Part, PartBody, Role};

@@ -4,7 +4,6 @@
 mod give;
 mod normal;
 mod take;
-mod types;
 
 /// The wire of these items.
 const WIRE: &str = "openai-responses";
@@ -12,6 +11,5 @@ const WIRE: &str = "openai-responses";
 const FRAME: &str = "openai-conversations";
 
 pub(crate) use give::{Given, annotations_of, base64_of, given, sound_part, synthetic_id as place_id, synthetic_place};
-pub(crate) use normal::{Normal, Taken, normal};
+pub(crate) use normal::{Normal, Taken, normal, prefix};
 pub(crate) use take::messages;
-pub(crate) use types::prefix;
