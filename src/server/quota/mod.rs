@@ -1,15 +1,18 @@
 //! Limits on what one owner has stored: a log around the log, so that no way to write goes past them.
 //!
 //! `usage` knows what each owner has, and what may be added; `counting` counts it on what is stored.
+//!
+//! What an owner has, counted on what is stored: on a thread of its own, one owner after the other.
 
-mod counting;
 mod usage;
 
 use std::fmt;
-use std::sync::Arc;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 
-use self::counting::{Counter, read_bytes};
-use self::usage::{Amount, Usages};
 use super::config::Bounds;
 use super::keys::RESERVED;
 use super::proxy;
@@ -17,12 +20,13 @@ use crate::error::{Error, Result};
 use crate::history::Cursor;
 use crate::log::limits::{check_chunk, check_messages};
 use crate::log::{
-    AppendOptions, Around, Changes, Control, Controlled, ExpectedHead, ForkAt, Log, NewConversation, OpenMessage,
-    Receipt,
+    AppendOptions, Around, Changes, Control, Controlled, ExpectedHead, ForkAt, ListQuery, Log, NewConversation,
+    OpenMessage, Order, Reading, Receipt, View,
 };
 use crate::model::{Chunk, FinishReason, Json, Message, Metadata, Name, Role};
 use crate::record::Body;
 use crate::store::Store;
+use usage::{Amount, Usages};
 
 /// What an entry takes beside its content: 10 to 50 bytes.
 const ENTRY: u64 = 32;
@@ -47,7 +51,7 @@ pub(super) fn limited(store: Store, limits: &Bounds) -> Store {
         return store;
     }
     store.around(|log| {
-        let (usages, counter) = counting::start(Arc::clone(&log), most);
+        let (usages, counter) = start(Arc::clone(&log), most);
         Quota { log, usages, counter }
     })
 }
@@ -243,6 +247,101 @@ impl OpenMessage for Counted {
     }
 }
 
+/// Conversations of one page of a list.
+const PAGE: usize = 256;
+/// Bytes of an entry's length before it.
+const LENGTH: usize = 4;
+
+/// The thread that counts.
+pub(super) struct Counter {
+    usages: Arc<Usages>,
+    stopped: Arc<AtomicBool>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// Begins to count when a write asks for it.
+fn start(log: Arc<dyn Log>, most: Amount) -> (Arc<Usages>, Counter) {
+    let (queue, asked) = channel();
+    let usages = Usages::new(most, queue);
+    let stopped = Arc::<AtomicBool>::default();
+    let (counting, ends) = (Arc::clone(&usages), Arc::clone(&stopped));
+    let thread = std::thread::spawn(move || serve(&*log, &counting, &asked, &ends));
+    let counter = Counter { usages: Arc::clone(&usages), stopped, thread: Mutex::new(Some(thread)) };
+    (usages, counter)
+}
+
+fn serve(log: &dyn Log, usages: &Usages, asked: &Receiver<String>, stopped: &AtomicBool) {
+    for owner in asked {
+        let is_stopped = || stopped.load(Ordering::Acquire);
+        let counted = count(log, &owner, usages.most().bytes > 0, &is_stopped);
+        if let Err(error) = &counted {
+            tracing::error!(%error, "what an owner has stored cannot be counted");
+        }
+        usages.set(&owner, counted.ok().filter(|_| !is_stopped()));
+    }
+}
+
+impl Counter {
+    /// Ends the thread, between two conversations.
+    pub(super) fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+        self.usages.stop();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Counter {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// What an owner has. Cost: a read of the owner's conversations, whole if their bytes are counted.
+fn count(log: &dyn Log, owner: &str, bytes: bool, is_stopped: &dyn Fn() -> bool) -> Result<Amount> {
+    let mut query = ListQuery::new().with_owner(owner).with_limit(PAGE);
+    let mut amount = Amount::default();
+    if bytes && let Some(book) = log.view(&proxy::book(owner))? {
+        amount.bytes += read_bytes(log, &book, u64::MAX)?;
+    }
+    loop {
+        let page = log.list(&query)?;
+        amount.conversations += (page.items.len() + page.unreadable.len()) as u64;
+        if bytes {
+            for item in &page.items {
+                if is_stopped() {
+                    return Ok(amount);
+                }
+                // One that was deleted meanwhile has nothing.
+                if let Some(view) = log.view(&Name::from(item.id))? {
+                    amount.bytes += read_bytes(log, &view, u64::MAX)?;
+                }
+            }
+        }
+        match page.next {
+            Some(next) => query.after = Some(next),
+            None => return Ok(amount),
+        }
+    }
+}
+
+/// Bytes of the entries that a conversation reads up to a seq: its own, and those that it shares. What is shared stays readable
+/// when the others are deleted, so it counts for each.
+pub(super) fn read_bytes(log: &dyn Log, view: &View, through: u64) -> Result<u64> {
+    let mut bytes = 0;
+    log.read(view, 1..=through.min(view.last_seq()), Order::Ascending, &mut |reading| {
+        if let Reading::Record { record, last, .. } = reading {
+            let through = last.min(through);
+            let read = record.raw_entries().take_while(|(seq, _)| *seq <= through);
+            bytes += read.map(|(_, entry)| (entry.len() + LENGTH) as u64).sum::<u64>();
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,7 +361,7 @@ mod tests {
         let log = inner.clone();
         let mut usages = None;
         let store = inner.around(|log| {
-            let (counted, counter) = counting::start(Arc::clone(&log), Amount { bytes: 1 << 30, conversations: 100 });
+            let (counted, counter) = start(Arc::clone(&log), Amount { bytes: 1 << 30, conversations: 100 });
             usages = Some(Arc::clone(&counted));
             Quota { log, usages: counted, counter }
         });
@@ -270,11 +369,11 @@ mod tests {
         for at in 0..50_usize {
             let message = Message::assistant([Chunk::thinking("x".repeat(at)), Chunk::text("é".repeat(100 * at))]);
             store.append(name(&format!("chat {}", at % 7)), &[message, Message::user("hello")]).unwrap();
-            let stored = counting::count(log.log(), "ada", true, &|| false).unwrap();
+            let stored = count(log.log(), "ada", true, &|| false).unwrap();
             assert_eq!(now(&usages), stored, "{at}");
         }
         store.delete(name("chat 3")).unwrap();
-        assert_eq!(now(&usages), counting::count(log.log(), "ada", true, &|| false).unwrap());
+        assert_eq!(now(&usages), count(log.log(), "ada", true, &|| false).unwrap());
         // Streams, forks and entries about a conversation are counted within what an entry takes.
         let mut writer = store.begin(name("chat 1"), Role::Assistant, Metadata::default()).unwrap();
         for _ in 0..100 {
@@ -284,7 +383,7 @@ mod tests {
         writer.finish(None, Some(usage)).unwrap();
         store.set_title(name("chat 1"), Some("title")).unwrap();
         store.fork_to(name("chat 1"), None, name("child")).unwrap();
-        let (counted, stored) = (now(&usages), counting::count(log.log(), "ada", true, &|| false).unwrap());
+        let (counted, stored) = (now(&usages), count(log.log(), "ada", true, &|| false).unwrap());
         assert_eq!(counted.conversations, stored.conversations);
         assert!(counted.bytes.abs_diff(stored.bytes) < 105 * 50, "{counted:?} {stored:?}");
         store.close().unwrap();
@@ -367,7 +466,7 @@ mod tests {
                 });
             }
         });
-        let stored = counting::count(store.log(), "ada", true, &|| false).unwrap();
+        let stored = count(store.log(), "ada", true, &|| false).unwrap();
         assert_eq!(stored.conversations, 5);
         assert!((95_000..=100_000).contains(&stored.bytes), "{stored:?}");
         store.close().unwrap();
