@@ -11,7 +11,6 @@ pub(crate) mod extra;
 mod finish;
 mod id;
 mod json;
-mod merge;
 mod message;
 mod started_by;
 mod time;
