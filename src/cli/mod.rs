@@ -1,12 +1,11 @@
 //! The program `convo`: its commands, and what they share. A command is its arguments and a function, with its text for people.
 //!
-//! - `append`, `ingest`, `import`, `replay`: messages in. `export`, `show`, `entries`, `prompt`, `list`, `search`: messages out.
-//!   `usage`: what they took.
+//! - `append`, `ingest`, `import`, `replay`: messages in. `export`, `show`, `entries`, `prompt`, `list`, `search`: messages
+//!   out. `usage`: what they took.
 //! - `change` (what does not erase), `erase`; `store`, `postgres` (the store as a whole); `request`, `explain`, `live_check`
 //!   (without a store).
 //! - `bench`, `serve`, `proxy`, `mcp`, `completions`, `man`.
-//! - Shared: `location` (which store), `lines` (files of messages), `values` and `formats` (arguments), `output`, `text`, `style`,
-//!   `progress`, `failure`.
+//! - Shared: `location` (which store), `lines` (files of messages), `values` (arguments), `output`, `text`, `failure`.
 //!
 //! A file of one command has `Args` and `run`; a file of several has a struct and a function with the name of each.
 //!

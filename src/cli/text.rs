@@ -1,6 +1,5 @@
-//! Text for people: aligned, wrapped, cut, and without anything that a terminal would obey; and the report as text.
-//!
-//! How what is printed looks, where colours are wanted.
+//! Text for people: aligned, wrapped, cut, coloured where that is wanted, and without anything that a terminal would obey; and
+//! the report as text.
 
 use std::borrow::Cow;
 use std::fmt::Write;

@@ -1,6 +1,4 @@
-//! Values of arguments that several commands take.
-//!
-//! The name of a format, as somebody writes it.
+//! Values of arguments that several commands take, and the name of a format, as somebody writes it.
 
 use std::str::FromStr;
 use std::time::Duration;

@@ -1,8 +1,4 @@
-//! A loaded conversation.
-//!
-//! Places in a conversation.
-//!
-//! Whether asking again can help, after a generation that failed.
+//! A loaded conversation, and places in it; and whether asking again can help, after a generation that failed.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,6 +1,4 @@
-//! What an agent loop must do now.
-//!
-//! Answers that were cut short, and go on in the next message.
+//! What an agent loop must do now, also after answers that were cut short, and go on in the next message.
 
 use std::collections::HashMap;
 

@@ -1,6 +1,5 @@
-//! What a store asks of a log: the contract, what readers see and wait for, and what control entries are to do.
-//!
-//! A log around another one, which writes only what it does differently.
+//! What a store asks of a log: the contract, what readers see and wait for, and what control entries are to do; and a log
+//! around another one, which writes only what it does differently.
 
 use std::fmt;
 use std::ops::{ControlFlow, RangeInclusive};

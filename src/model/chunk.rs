@@ -1,6 +1,6 @@
-//! Fragments of one chunk become the chunk.
+//! What a message consists of, and how fragments of one chunk become the chunk.
 
-use super::{Body, Chunk, Extra, Json};
+use super::{Extra, Json};
 
 /// A piece of a message: what it is ([`Body`]), and what came with it.
 #[derive(Clone, Debug, PartialEq)]

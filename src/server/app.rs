@@ -1,6 +1,5 @@
-//! What all requests share, and what one request is.
-//!
-//! What finds conversations by their words: a search index, opened when the first one is searched for.
+//! What all requests share, and what one request is; and what finds conversations by their words: a search index, opened when
+//! the first one is searched for.
 
 use std::future::Future;
 use std::path::PathBuf;

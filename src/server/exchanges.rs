@@ -1,6 +1,6 @@
 //! The answers that are written through this server now: calls of models that pass, and answers that are ingested.
 //!
-//! The newest requests of calls that are recorded, in memory.
+//! And the newest requests of calls that are recorded, in memory.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;

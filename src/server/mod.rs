@@ -2,22 +2,23 @@
 //!
 //! What lives where, from the bottom:
 //!
-//! - `config` (the settings), `keys` (who may do what, and who is logged in), `refusal` (errors: one form, one table), `metrics`.
-//! - `ledger` (the bytes that requests hold), `metered` (what they read counts: a log around the log).
+//! - `config` (the settings), `keys` (who may do what, and who is logged in), `refusal` (errors: one form, one table),
+//!   `metrics`.
+//! - `ledger` (the bytes that requests hold; what they read counts: a log around the log).
 //! - `room` (who has to wait: threads, streams, rates, locks), `writers` (messages that clients of the log are writing),
-//!   `exchanges` (calls of models that are recorded now), `begun` (responses), `query`, `app` (what all requests share, and
-//!   what one of them is), `body`.
-//! - `openai/` and `native/`: the two APIs, each a table of routes, and a file for each group of them. `remote/`: the log itself,
-//!   for `convo --store http://...`; its table is not in the OpenAPI document. `mcp`: the Model Context Protocol.
-//! - `pages/`: the same for people, as HTML; `auth` (who calls, from where), `finder` (what they search).
+//!   `exchanges` (calls of models that are recorded now), `begun` (responses), `query`, `app` (what all requests share, what
+//!   finds conversations for them, and what one of them is), `body`.
+//! - `openai/` and `native/`: the two APIs, each a table of routes, and a file for each group of them. `remote/`: the log
+//!   itself, for `convo --store http://...`; its table is not in the OpenAPI document. `mcp`: the Model Context Protocol.
+//! - `pages/`: the same for people, as HTML; `auth` (who calls, from where).
 //! - `quota/` (limits on what an owner stores: a log around the log), `retention` (what is erased in the background).
-//! - `upstream/` (servers of models), `proxy/` (what passes to them, and is recorded), `responses/` (OpenAI's Responses API over
-//!   any of them).
+//! - `upstream/` (servers of models), `proxy/` (what passes to them, and is recorded), `responses/` (OpenAI's Responses API
+//!   over any of them).
 //! - `route` (a row of the tables), `openapi` (the document, made from the tables; `schemas`: what no type describes).
 //! - `serve` (what happens to every request), `health`, `listen`.
 //!
-//! **To add a route**: write a row in its API's table, and its handler. The row is what is served, documented and
-//! tested: `tests/server/documented.rs` says what is missing.
+//! **To add a route**: write a row in its API's table, and its handler. The row is what is served, documented and tested:
+//! `tests/server/documented.rs` says what is missing.
 //!
 //! This is the only part of the crate that is async; the store's calls block, and run on threads of their own.
 

@@ -1,6 +1,5 @@
-//! An export, of any format, into a store.
-//!
-//! Values that are parts of conversations, assembled: a part waits until its conversation is complete.
+//! An export, of any format, into a store. Values that are parts of conversations are assembled: a part waits until its
+//! conversation is complete.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -3,8 +3,6 @@
 //! [`Committer`] owns the log's one lock, and [`State`] is what it protects. Who writes gets the state by
 //! [`Committer::writable`], gives the write its numbers and queues it, all under that lock; then the lock is released, and
 //! a thread that finds no leader leads: it commits what others have queued too. Encoding and I/O happen without the lock.
-//!
-//! Group commit: a thread that finds no leader leads, and commits what others have queued too.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,8 +1,7 @@
 //! What the engine holds of conversations: read, compared, derived again.
 //!
 //! Plain functions of an engine, without state and without a lock; they write nothing. All rooms may call them. Each file
-//! needs those above it: `records` by place, `lineage` across forks, `heads` from both, `forks` and `indexes` against
-//! heads.
+//! needs those above it: `records` by place and across forks, `heads` from them, `forks` and `indexes` against heads.
 
 mod forks;
 mod heads;

@@ -1,6 +1,5 @@
-//! Records, where they are: which of those under a conversation's name are its own, and what they hold.
-//!
-//! The logs that hold a conversation's entries, its own and those of its ancestors.
+//! Records, where they are: which of those under a conversation's name are its own, and what they hold; and the logs
+//! that hold a conversation's entries, its own and those of its ancestors.
 
 use std::ops::ControlFlow;
 

@@ -1,6 +1,4 @@
-//! What was done, and what it means for the one who reads it.
-//!
-//! What was done: facts, without words.
+//! What was done: facts, without words; and what each means for the one who reads it: its rule and severity.
 
 use std::fmt;
 

@@ -1,6 +1,4 @@
-//! Is this request valid?
-//!
-//! A text that is not JSON, and where.
+//! Is this request valid? A text that is not JSON is refused, with the place.
 
 use serde_json::{Map, Value};
 

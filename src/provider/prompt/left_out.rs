@@ -1,3 +1,5 @@
+//! What a prompt has less than the log, by the option that asks for it.
+//!
 //! The summary in place of what it covers.
 //!
 //! Prompts without images, for models that see none: words stand where they stood.

@@ -3,8 +3,7 @@
 //! In the order of the work:
 //!
 //! - `options`: what is wanted (`option_table` names them for users); `render`: the steps of the way.
-//! - What a prompt has less than the log, by the option that asks for it: `summary`, `images`, `long_results`,
-//!   `finished_tools`, `thinking_turns`, and the newest part only, `window/`.
+//! - What a prompt has less than the log, by the option that asks for it: `left_out`, and the newest part only, `window/`.
 //! - `call_text`: calls that are texts stay texts, and are reported.
 //! - `turns`: calls have met their answers, ids and names are the target's (`tool_id`), arguments are objects (`arguments`).
 //! - What the wires' renderers share: `alternating` (user and assistant take turns), `origin` (whose a message is), `foreign`

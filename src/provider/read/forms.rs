@@ -1,6 +1,5 @@
-//! What wires call the things that all of them have: a part of each wire's row.
-//!
-//! What providers, and the servers before them, send in place of an answer.
+//! What wires call the things that all of them have, a part of each wire's row; and what providers, and the servers before
+//! them, send in place of an answer.
 
 use serde_json::value::RawValue;
 

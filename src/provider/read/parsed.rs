@@ -1,6 +1,4 @@
-//! A request that somebody has, broken ones too, to the messages in it.
-//!
-//! Who says a message, by whatever name.
+//! A request that somebody has, broken ones too, to the messages in it; and who says a message, by whatever name.
 
 use std::ops::Range;
 

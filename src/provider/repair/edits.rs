@@ -1,6 +1,5 @@
-//! A request between what was given and what was rendered: which of the differences are made.
-//!
-//! An array or object as its text: its values, and the text before each of them.
+//! A request between what was given and what was rendered: which of the differences are made. They are made in an array or
+//! object as its text: its values, and the text before each of them.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -1,6 +1,4 @@
-//! A request that is refused, to one that is accepted.
-//!
-//! A request that is of another wire than somebody said.
+//! A request that is refused, to one that is accepted; or one that is of another wire than somebody said.
 
 use std::borrow::Cow;
 

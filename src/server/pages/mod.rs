@@ -1,10 +1,9 @@
 //! The pages: the store for people, as HTML that the server writes. Each page is useful without scripts.
 //!
-//! `frame` (what all pages share, and what a browser may do with them), `words`.
-//! `list`, `conversation`, `change`, `log`, `prompt` (with repairs), `request`, `usage` and `login` are the pages; `message`,
-//! `prose` (Markdown), `json_lines` and `chart` are what several of them show; `sent` finds what a report is about in a request.
-//! They read by the same functions as the native API, so a page shows nothing that the API would not. `viewer` shows the OpenAPI
-//! document.
+//! `frame` (what all pages share, and what a browser may do with them), `words`. `list`, `conversation`, `change`, `log`,
+//! `prompt` (with repairs), `request`, `usage` and `login` are the pages; `message`, `prose` (Markdown) and `json_lines` are
+//! what several of them show; `sent` finds what a report is about in a request. They read by the same functions as the native
+//! API, so a page shows nothing that the API would not. `viewer` shows the OpenAPI document.
 //!
 //! **To add a page**: a row here, its handler, its template in `templates/`, and a line in `tests/pages/pages.test.mjs`.
 

@@ -1,11 +1,11 @@
 //! The proxy: what clients send to a provider passes through here as it is, and is recorded beside the traffic.
 //!
-//! - `path` (where a request is meant to go), `wires` (which calls are calls of a model), `headers` (which go on), `keys` (whose
+//! - `wires` (where a request is meant to go, and which calls are calls of a model), `headers` (which go on), `keys` (whose
 //!   they are), `refused` (an error in the form of the wire).
-//! - `repaired`: a request whose history was refused, or would be.
 //! - `exchange`: what passes of one call, as the side that passes it on hands it to the side that records it.
 //! - `record`: what is stored of it, and where.
-//! - `sending`: a call from its request to the head of its answer, step by step.
+//! - `sending`: a call from its request to the head of its answer, step by step; and a request whose history was refused, or
+//!   would be, repaired.
 //! - `tee` (a request's body on its way), `answer` (an answer's).
 //!
 //! This file decides who may call what. A call is a task of its own then: it does not end because its client has gone.

@@ -3,7 +3,7 @@
 //! While the upstream is waited for, three things may happen: the body of the request is there, and the recording begins; the
 //! client leaves; somebody stops the call. Each request that is sent is waited for in the same way, also the repaired one.
 //!
-//! A request whose history breaks a rule of its wire, repaired.
+//! A request whose history breaks a rule of its wire is repaired.
 
 use std::future::Future;
 use std::sync::Arc;

@@ -1,6 +1,5 @@
-//! Which calls are calls of a model: by method and the end of the path.
-//!
-//! Where a request is meant to go: an upstream, and a path of it. Both are judged and handed on as the bytes that came.
+//! Where a request is meant to go: an upstream, and a path of it. Both are judged and handed on as the bytes that came. And
+//! which calls are calls of a model: by method and the end of the path.
 
 use axum::http::{Method, Uri};
 

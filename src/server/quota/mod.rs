@@ -1,8 +1,7 @@
 //! Limits on what one owner has stored: a log around the log, so that no way to write goes past them.
 //!
-//! `usage` knows what each owner has, and what may be added; `counting` counts it on what is stored.
-//!
-//! What an owner has, counted on what is stored: on a thread of its own, one owner after the other.
+//! `usage` knows what each owner has, and what may be added. It is counted on what is stored: on a thread of its own, one owner
+//! after the other.
 
 mod usage;
 

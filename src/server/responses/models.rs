@@ -1,6 +1,4 @@
-//! Which upstream a model is at, and how it is called there.
-//!
-//! Where a model is called.
+//! Which upstream a model is at, and where and how it is called there.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

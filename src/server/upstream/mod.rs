@@ -1,11 +1,10 @@
 //! Servers of models: where they are, their keys, and the client that calls them.
 //!
-//! - `known`: those whose addresses everybody knows. `address`: which addresses a name may lead to.
+//! - `address`: which addresses a name may lead to.
 //! - `coding`: how an answer is encoded on its way.
 //!
-//! A request is sent once: also one whose connection ended before it was sent is not sent again, as its body may have been read.
-//!
-//! Servers of models whose addresses everybody knows.
+//! A request is sent once: also one whose connection ended before it was sent is not sent again, as its body may have been
+//! read.
 
 mod address;
 mod coding;

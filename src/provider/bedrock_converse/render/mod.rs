@@ -1,7 +1,7 @@
 //! A conversation as Converse takes it.
 //!
-//! What the user and the system say is here, with the limits of the request; `assistant` is what the model said, and the
-//! results of its calls; `native` gives blocks back as they came; `media` are images and documents; `request` is what is sent.
+//! What each side says is here, with the limits of the request; `native` gives blocks back as they came; `media` are images and
+//! documents; `request` is what is sent.
 //!
 //! What the model said: its blocks in their order, then the results of its calls, all of them at the front of the user
 //! message directly after it (BC-09, BC-27).

@@ -1,9 +1,8 @@
 //! A conversation as Gemini's generateContent takes it, and as Vertex AI does.
 //!
-//! What the user and the system say is here; `assistant` is what the model said, and the answers to its calls, which stand in
-//! a content of their own, since newer models refuse one with other parts (GM-24; gh:vellum-ai/vellum-assistant#39495);
-//! `native` gives parts back as they came; `object` is JSON as the service reads it; `media` are images, sound and files;
-//! `request` is what is sent.
+//! What each side says is here. The answers to calls stand in a content of their own, since newer models refuse one with other
+//! parts (GM-24; gh:vellum-ai/vellum-assistant#39495). `native` gives parts back as they came; `object` is JSON as the service
+//! reads it; `media` are images, sound and files; `request` is what is sent.
 //!
 //! What the model said: its parts in their order, then all responses to its calls in the content after it, in their order,
 //! and nothing else there (GM-08, GM-11, GM-24).

@@ -1,10 +1,8 @@
 //! A conversation as OpenAI Chat Completions takes it, and as the dialects of that wire do.
 //!
 //! What a turn says, and what its calls are answered, is here; `order` puts messages where the server takes them; `thinking`
-//! finds the place of thinking; `native` is what goes back as it came; `media` are images, sound and files; `request` is what
-//! is sent.
-//!
-//! Images, audio and files as content parts, of those that the server takes.
+//! finds the place of thinking; `native` is what goes back as it came; `request` is what is sent. Images, audio and files are
+//! content parts, of those that the server takes.
 
 mod native;
 mod order;

@@ -2,9 +2,7 @@
 //!
 //! What others than the model say is here, and what calls are answered. System messages stay where they were said, as items of
 //! the role system; only a first one that came as `instructions` is that again. `assistant` is what the model said, `items` are
-//! the provider's own, `native` gives back what it wrote, `media` are images and files, `request` is what is sent.
-//!
-//! Images, audio and files as parts.
+//! the provider's own, `native` gives back what it wrote, `request` is what is sent. Images, audio and files are parts.
 
 mod assistant;
 mod items;

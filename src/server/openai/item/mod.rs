@@ -1,5 +1,5 @@
-//! Items, in and out. `normal` checks what a client sent and completes it; `take` makes messages of it; `give` makes
-//! items of messages, no matter who wrote them, with `annotations` in OpenAI's words. `types` has what is known of the types.
+//! Items, in and out. `normal` checks what a client sent and completes it; `take` makes messages of it; `give` makes items of
+//! messages, no matter who wrote them, with what a text cites in OpenAI's words. `normal` has what is known of the types.
 
 mod give;
 mod normal;

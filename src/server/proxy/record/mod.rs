@@ -1,14 +1,13 @@
 //! What is recorded of the calls that pass, and where. `src/docs/proxy.md` has what is stored, field by field.
 //!
-//! - `meaning`: what of a message is compared, and its digest. `turns`: a request's runs, each with the digest of all before it.
-//!   `echo`: whether a run is the echo of a recorded answer. `scope`: what a client says of its session.
-//! - `book`: an entry for each call, in the log itself. `erased`: what of it goes with a conversation.
-//!   `recorded`: a call that was recorded, as it is now.
-//! - `request`: one whose place is looked for; `place`: where it belongs; `plan`: what of it is stored there.
-//! - `around`: what surrounds the messages. `sent`: a request byte for byte, kept as a `delta`. `outcome`: what has become of a
-//!   call.
-//! - `call`: one call, from its request to the end of its answer; `voice`: one choice of the answer. `fetched`: an answer that a
-//!   later call gets.
+//! - `meaning`: what of a message is compared, and its digest. `turns`: a request's runs, each with the digest of all before
+//!   it. `echo`: whether a run is the echo of a recorded answer. `scope`: what a client says of its session.
+//! - `book`: an entry for each call, in the log itself. `erased`: what of it goes with a conversation. `recorded`: a call that
+//!   was recorded, as it is now, and an answer that a later call gets.
+//! - `place`: where a request belongs; `plan`: what of it is stored there.
+//! - `around`: what surrounds the messages. `sent`: a request byte for byte, kept as a difference. `outcome`: what has become
+//!   of a call.
+//! - `call`: one call, from its request to the end of its answer; `voice`: one choice of the answer.
 //! - here: what passes is handed over, and one task for each call takes it.
 
 mod around;

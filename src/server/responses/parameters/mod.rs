@@ -1,10 +1,10 @@
 //! The parameters of a request, as the wire of a model takes them.
 //!
 //! `table` says for each parameter what becomes of it on each wire; the documentation has the same table. Where a wire has it,
-//! `provider::parameters` knows. `kinds` is what values parameters have, `sheet` a request to a model that is being filled in.
-//! A file for each wire fills in what is its own: `chat`, `own` (Responses), `anthropic`, `gemini`, `converse`; `wishes` are
-//! the values that several of them read: the format of a text, reasoning. `rendered` goes through the table, `echo` is what a
-//! response repeats of its request.
+//! `provider::parameters` knows. `kinds` is what values parameters have, `sheet` a request to a model that is being filled in,
+//! with the values that several wires read: the format of a text, reasoning. A file for each wire fills in what is its own:
+//! `chat`, `own` (Responses), `anthropic`, `gemini`, `converse`. `rendered` goes through the table, `echo` is what a response
+//! repeats of its request.
 
 mod anthropic;
 mod chat;

@@ -1,6 +1,4 @@
-//! A request to a model that is being filled in.
-//!
-//! Values that several wires read: the format of a text, and reasoning.
+//! A request to a model that is being filled in; and values that several wires read: the format of a text, and reasoning.
 
 use serde_json::Value;
 use serde_json::value::RawValue;

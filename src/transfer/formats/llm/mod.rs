@@ -2,8 +2,6 @@
 //! database that was upgraded has both; the id of a conversation is the id of its thread.
 //!
 //! Source: llm 0.32's `migrations.py`, `logs.py` and `docs/logging.md`. Columns that a version does not have are absent.
-//!
-//! The conversations of a database of either generation.
 
 #[cfg(feature = "archives")]
 mod responses;
