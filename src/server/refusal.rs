@@ -46,6 +46,11 @@ impl Refusal {
         Self::invalid(param, "invalid_value", message)
     }
 
+    /// 400, without a parameter that has to be there.
+    pub(crate) fn missing(param: &str) -> Self {
+        Self::invalid(param, "missing_required_parameter", format!("Missing required parameter: '{param}'."))
+    }
+
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self::new(404, "not_found", message)
     }

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::items;
-use super::known::{Conversation, conversation, found, missing, name, not_found, own, reused, shown};
+use super::known::{Conversation, conversation, found, name, not_found, own, reused, shown};
 use crate::error::Error;
 use crate::history::EntryKind;
 use crate::log::{ListQuery, NewConversation};
@@ -78,7 +78,7 @@ pub(super) fn update(call: &Call, body: &[u8]) -> Outcome {
     // Written out, null empties it; `Option` would read null as absent.
     let fields: Map<String, Value> = body::required(body)?;
     if !fields.contains_key("metadata") {
-        return Err(missing("metadata"));
+        return Err(Refusal::missing("metadata"));
     }
     let Update { metadata } = body::json(body)?;
     let metadata = metadata.map(checked).transpose()?.flatten();

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::item::{Given, Normal, Taken, messages, normal};
-use super::known::{self, found, missing, name, reused};
+use super::known::{self, found, name, reused};
 use super::listing;
 use super::repaired::{self, Repaired};
 use crate::error::Error;
@@ -94,7 +94,7 @@ pub(super) fn create(call: &Call, body: &[u8]) -> Outcome {
     let name = name(call);
     found(call, call.store().describe(&name))?;
     let New { items } = body::json(body)?;
-    let items = read(call, items.ok_or_else(|| missing("items"))?)?;
+    let items = read(call, items.ok_or_else(|| Refusal::missing("items"))?)?;
     let data = append(call, &name, &items)?;
     let (first_id, last_id) = (data.first().map(|(id, _)| id.clone()), data.last().map(|(id, _)| id.clone()));
     let data = data.into_iter().map(|(_, json)| raw(json)).collect::<Result<_, _>>()?;

@@ -77,8 +77,3 @@ pub(super) fn conversation(call: &Call, item: &ListItem) -> Result<Conversation,
     let created_at = item.created_at.as_micros().div_euclid(1_000_000);
     Ok(Conversation { id: shown(item.id), object: "conversation", created_at, metadata })
 }
-
-/// The refusal of a request without a required parameter.
-pub(super) fn missing(param: &str) -> Refusal {
-    Refusal::invalid(param, "missing_required_parameter", format!("Missing required parameter: '{param}'."))
-}

@@ -53,12 +53,12 @@ impl Asked {
             }
         };
         let model = text(&fields, "model")?.filter(|model| !model.is_empty());
-        let model = model.ok_or_else(|| missing("model"))?;
+        let model = model.ok_or_else(|| Refusal::missing("model"))?;
         let conversation = match fields.get("conversation") {
             Some(Value::Object(named)) => named.get("id").and_then(Value::as_str).map(str::to_owned).map(Some),
             _ => Some(text(&fields, "conversation")?),
         };
-        let conversation = conversation.ok_or_else(|| missing("conversation.id"))?;
+        let conversation = conversation.ok_or_else(|| Refusal::missing("conversation.id"))?;
         let previous = text(&fields, "previous_response_id")?;
         if previous.is_some() && conversation.is_some() {
             let message = "Mutually exclusive parameters: 'conversation' and 'previous_response_id'. Ensure you are only \
@@ -76,7 +76,7 @@ impl Asked {
         }
         let input = input.as_deref().map(|raw| items(call, raw)).transpose()?.unwrap_or_default();
         if input.is_empty() && previous.is_none() && conversation.is_none() {
-            return Err(missing("input"));
+            return Err(Refusal::missing("input"));
         }
         let asked = Self {
             model,
@@ -160,8 +160,4 @@ fn reference(raw: &RawValue) -> Option<String> {
     // A type may be left out, where nothing else is said.
     let is_reference = kind.as_deref() == Some("item_reference") || kind.is_none() && fields.len() == 1;
     is_reference.then(|| text("id")).flatten()
-}
-
-pub(super) fn missing(param: &str) -> Refusal {
-    Refusal::invalid(param, "missing_required_parameter", format!("Missing required parameter: '{param}'."))
 }

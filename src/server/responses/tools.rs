@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::parameters::kinds::{missing, unsupported, wrong};
+use super::parameters::kinds::{unsupported, wrong};
 use crate::history::{Conversation, StoredMessage};
 use crate::json::fields::{Fields, array};
 use crate::model::{Body, Chunk, Json};
@@ -431,7 +431,7 @@ fn schema(parameters: Map<String, Value>, text: Option<&RawValue>) -> String {
 fn required<'a>(fields: &'a Map<String, Value>, place: &str, name: &str) -> Result<&'a str, Refusal> {
     let place = format!("{place}.{name}");
     match fields.get(name) {
-        None | Some(Value::Null) => Err(missing(&place)),
+        None | Some(Value::Null) => Err(Refusal::missing(&place)),
         Some(Value::String(text)) => Ok(text),
         Some(other) => Err(wrong(&place, "a string", other)),
     }

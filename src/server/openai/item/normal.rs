@@ -77,7 +77,7 @@ impl Taken {
         let others = given.iter().filter(|(name, _)| !["id", "type"].contains(name));
         others.for_each(|(name, value)| fields.push(name, value.clone()));
         let kind = kind.or_else(|| fields.get("role").map(|_| "message".to_owned()));
-        let kind = kind.ok_or_else(|| missing(&format!("{place}.type")))?;
+        let kind = kind.ok_or_else(|| Refusal::missing(&format!("{place}.type")))?;
         if kind == "item_reference" {
             let problem = "an item is not stored as a reference: send the item itself";
             return Err(Refusal::value(format!("{place}.type"), problem));
@@ -178,14 +178,10 @@ fn wrong(param: &str, expected: &str) -> Refusal {
     Refusal::invalid(param, "invalid_type", message)
 }
 
-fn missing(param: &str) -> Refusal {
-    Refusal::invalid(param, "missing_required_parameter", format!("Missing required parameter: '{param}'."))
-}
-
 fn check(known: &Type, fields: &Extra, place: &str) -> Result<(), Refusal> {
     for (name, kind) in known.fields {
         let param = format!("{place}.{name}");
-        let value = fields.get(name).ok_or_else(|| missing(&param))?;
+        let value = fields.get(name).ok_or_else(|| Refusal::missing(&param))?;
         let first = value.as_str().bytes().next();
         let (is_right, expected) = match kind {
             Kind::Text => (first == Some(b'"'), "a string"),
@@ -234,7 +230,7 @@ fn check_parts(parts: &Json, place: &str) -> Result<(), Refusal> {
         let fields = Extra::from_object(part.get()).map_err(|_| wrong(&place, "an object"))?;
         let text = |name: &str| {
             let (param, value) = (format!("{place}.{name}"), fields.get(name));
-            let text = value.ok_or_else(|| missing(&param))?.as_str();
+            let text = value.ok_or_else(|| Refusal::missing(&param))?.as_str();
             serde_json::from_str::<String>(text).map_err(|_| wrong(&param, "a string"))
         };
         if let Some(field) = text_of(&text("type")?) {

@@ -96,11 +96,6 @@ pub(in crate::server::responses) fn wrong(param: &str, expected: &str, value: &V
     Refusal::invalid(param, "invalid_type", message)
 }
 
-/// The refusal of a request without a required parameter.
-pub(in crate::server::responses) fn missing(param: &str) -> Refusal {
-    Refusal::invalid(param, "missing_required_parameter", format!("Missing required parameter: '{param}'."))
-}
-
 /// The refusal of a parameter that has no place where the request goes. `problem` names the wire.
 pub(in crate::server::responses) fn unsupported(param: &str, problem: &str) -> Refusal {
     Refusal::invalid(param, "unsupported_parameter", format!("Unsupported parameter: '{param}': {problem}."))

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::kinds::{missing, unknown};
+use super::kinds::unknown;
 use super::sheet::Sheet;
 use super::table::{Does, TABLE, begin, end};
 use crate::json::fields::Fields;
@@ -53,7 +53,7 @@ pub(in crate::server::responses) fn rendered(
         }
     }
     if model.is_empty() {
-        return Err(missing("model"));
+        return Err(Refusal::missing("model"));
     }
     let mut sheet = Sheet {
         target,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::kinds::{missing, unknown, unsupported, wrong};
+use super::kinds::{unknown, unsupported, wrong};
 use crate::json::fields::Fields;
 use crate::json::object::{Node, Object};
 use crate::provider::parameters::choice::Choice;
@@ -129,15 +129,15 @@ impl<'a> Text<'a> {
 fn check(value: &Value) -> Result<(), Refusal> {
     let fields = value.as_object().ok_or_else(|| wrong("text.format", "an object", value))?;
     let field = |name: &str| fields.get(name).filter(|value| !value.is_null());
-    let kind = field("type").ok_or_else(|| missing("text.format.type"))?;
+    let kind = field("type").ok_or_else(|| Refusal::missing("text.format.type"))?;
     match string("text.format.type", kind)? {
         "text" | "json_object" => Ok(()),
         "json_schema" => {
-            let schema = field("schema").ok_or_else(|| missing("text.format.schema"))?;
+            let schema = field("schema").ok_or_else(|| Refusal::missing("text.format.schema"))?;
             if !schema.is_object() {
                 return Err(wrong("text.format.schema", "an object", schema));
             }
-            let name = field("name").ok_or_else(|| missing("text.format.name"))?;
+            let name = field("name").ok_or_else(|| Refusal::missing("text.format.name"))?;
             string("text.format.name", name)?;
             field("description").map_or(Ok(""), |value| string("text.format.description", value))?;
             match field("strict").filter(|value| !value.is_boolean()) {
