@@ -35,6 +35,20 @@ pub(crate) struct Place {
 }
 
 impl Parsed {
+    /// Reads a message from an item of the list of messages, or from another field, and adds it.
+    pub(crate) fn read(
+        &mut self,
+        item: Option<usize>,
+        whole: String,
+        read: impl FnOnce(&mut Notes<'_>) -> Option<Message>,
+    ) {
+        let mut notes = Notes::new(self.messages.len(), whole, &mut self.notes);
+        if let Some(message) = read(&mut notes) {
+            let places = notes.into_places();
+            self.push(item, message, places);
+        }
+    }
+
     /// Adds a message that was read from an item of the list of this name, or from the field of this name.
     pub(crate) fn push(&mut self, item: Option<usize>, message: Message, read: Places) {
         let mut chunks = read.chunks;
@@ -92,6 +106,21 @@ impl<'a> Notes<'a> {
             chunks.extend(self.at(&format!("{field}[{at}]"), chunk));
         }
         chunks
+    }
+
+    /// The chunks of a `content` that is an array of blocks, or a text in place of it.
+    pub(crate) fn content(
+        &mut self,
+        fields: &mut Fields<'_>,
+        mut block: impl FnMut(&RawValue) -> Option<Chunk>,
+    ) -> Vec<Chunk> {
+        if let Some(blocks) = fields.array("content") {
+            return self.each(".content", blocks, |raw, _| block(raw));
+        }
+        let Some(raw) = fields.take("content") else { return Vec::new() };
+        let text = words(raw, self);
+        let text = (!text.is_empty()).then(|| Chunk::text(text));
+        self.at(".content", text).into_iter().collect()
     }
 
     /// Where the chunks were read from.

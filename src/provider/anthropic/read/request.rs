@@ -11,7 +11,7 @@ use crate::json::fields::{Fields, array, is_empty, string};
 use crate::model::extra::{Owner, json};
 use crate::model::{Body, Chunk, File, Image, Json, Message, Native, Output, Part, PartBody, Role};
 use crate::provider::anthropic::manner::{NAME, provider};
-use crate::provider::read::parsed::{Notes, Parsed, ROLES, RoleNames, no_messages, opaque, stranger, words};
+use crate::provider::read::parsed::{Notes, Parsed, ROLES, RoleNames, no_messages, opaque, stranger};
 use crate::provider::target::Target;
 
 /// Takes `system` and the messages out of a request. Each message gives one, so their positions stay, after that of
@@ -20,16 +20,9 @@ pub(crate) fn parse(target: Target, request: &mut Fields<'_>) -> Result<Parsed> 
     let list = request.array("messages").ok_or_else(|| no_messages("messages"))?;
     let mut parsed = Parsed::default();
     let provider = provider(target);
-    let mut notes = Notes::new(0, "system".to_owned(), &mut parsed.notes);
-    if let Some(system) = request.take("system").and_then(|raw| system(raw, provider, &mut notes)) {
-        let places = notes.into_places();
-        parsed.push(None, system, places);
-    }
+    parsed.read(None, "system".to_owned(), |notes| system(request.take("system")?, provider, notes));
     for (at, raw) in list.into_iter().enumerate() {
-        let mut notes = Notes::new(parsed.messages.len(), format!("messages[{at}]"), &mut parsed.notes);
-        let message = message(raw, provider, &mut notes);
-        let places = notes.into_places();
-        parsed.push(Some(at), message, places);
+        parsed.read(Some(at), format!("messages[{at}]"), |notes| Some(message(raw, provider, notes)));
     }
     Ok(parsed)
 }
@@ -54,7 +47,7 @@ fn message(raw: &RawValue, provider: &str, notes: &mut Notes<'_>) -> Message {
     let Some(mut fields) = Fields::of(raw) else {
         return stranger(raw, "message", opaque(raw, "message", provider), notes);
     };
-    let chunks = content(&mut fields, provider, notes);
+    let chunks = notes.content(&mut fields, |raw| block(raw, provider));
     let mut message = Message::new(role(&mut fields, &chunks, notes), chunks);
     message.metadata.id = fields.string("id");
     message.metadata.extra = fields.extra(Owner::Message);
@@ -65,16 +58,6 @@ fn role(fields: &mut Fields<'_>, chunks: &[Chunk], notes: &mut Notes<'_>) -> Rol
     let calls = chunks.iter().any(|chunk| matches!(chunk.body, Body::ToolCall { .. } | Body::Thinking { .. }));
     let guess = if calls { Role::Assistant } else { Role::User };
     ROLE_NAMES.take(fields, guess, notes)
-}
-
-fn content(fields: &mut Fields<'_>, provider: &str, notes: &mut Notes<'_>) -> Vec<Chunk> {
-    if let Some(blocks) = fields.array("content") {
-        return notes.each(".content", blocks, |raw, _| block(raw, provider));
-    }
-    let Some(raw) = fields.take("content") else { return Vec::new() };
-    let text = words(raw, notes);
-    let text = (!text.is_empty()).then(|| Chunk::text(text));
-    notes.at(".content", text).into_iter().collect()
 }
 
 /// Reads the fields of one type of block. `None` if they are not what the type has, or more than a chunk has a place for.

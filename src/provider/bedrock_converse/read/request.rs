@@ -10,9 +10,7 @@ use crate::json::fields::{Fields, array, is_empty, string};
 use crate::model::extra::{compact, json};
 use crate::model::{Audio, Body, Chunk, File, Image, Message, Native, Output, Part, PartBody, Role};
 use crate::provider::bedrock_converse::manner::{NAME, PROVIDER};
-use crate::provider::read::parsed::{
-    Notes, Parsed, ROLES, RoleNames, no_messages, opaque, push_parted, stranger, words,
-};
+use crate::provider::read::parsed::{Notes, Parsed, ROLES, RoleNames, no_messages, opaque, push_parted, stranger};
 use crate::provider::target::Target;
 
 const ROLE_NAMES: RoleNames = RoleNames { known: ROLES, same: &["user", "assistant", "system"] };
@@ -23,11 +21,7 @@ pub(crate) fn parse(_: Target, request: &mut Fields<'_>) -> Result<Parsed> {
     let list = request.array("messages").ok_or_else(|| no_messages("messages"))?;
     let mut parsed = Parsed::default();
     if request.peek("system").is_some_and(|system| !is_empty(system)) {
-        let mut notes = Notes::new(0, "system".to_owned(), &mut parsed.notes);
-        if let Some(system) = request.take("system").and_then(|raw| system(raw, &mut notes)) {
-            let places = notes.into_places();
-            parsed.push(None, system, places);
-        }
+        parsed.read(None, "system".to_owned(), |notes| system(request.take("system")?, notes));
     }
     for (at, raw) in list.into_iter().enumerate() {
         message(raw, at, &mut parsed);
@@ -52,22 +46,12 @@ fn message(raw: &RawValue, at: usize, parsed: &mut Parsed) {
         let places = notes.into_places();
         return parsed.push(Some(at), message, places);
     };
-    let chunks = content(&mut fields, &mut notes);
+    let chunks = notes.content(&mut fields, block);
     let calls = chunks.iter().any(|chunk| matches!(chunk.body, Body::ToolCall { .. } | Body::Thinking { .. }));
     let guess = if calls { Role::Assistant } else { Role::User };
     let role = ROLE_NAMES.take(&mut fields, guess, &mut notes);
     let places = notes.into_places();
     push_parted(parsed, at, (role, chunks), fields, places);
-}
-
-fn content(fields: &mut Fields<'_>, notes: &mut Notes<'_>) -> Vec<Chunk> {
-    if let Some(blocks) = fields.array("content") {
-        return notes.each(".content", blocks, |raw, _| block(raw));
-    }
-    let Some(raw) = fields.take("content") else { return Vec::new() };
-    let text = words(raw, notes);
-    let text = (!text.is_empty()).then(|| Chunk::text(text));
-    notes.at(".content", text).into_iter().collect()
 }
 
 /// Reads the value of a block's name. Gives whether that is all, so that a chunk gives the block back; `None` if it is

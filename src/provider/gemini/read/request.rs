@@ -34,9 +34,7 @@ pub(crate) fn parse(target: Target, request: &mut Fields<'_>) -> Result<Parsed> 
     let mut parsed = Parsed::default();
     let contents = match request.string("contents") {
         Some(text) => {
-            let notes = Notes::new(0, "contents".to_owned(), &mut parsed.notes);
-            let places = notes.into_places();
-            parsed.push(None, Message::user(text), places);
+            parsed.read(None, "contents".to_owned(), |_| Some(Message::user(text)));
             Vec::new()
         }
         None => request.array("contents").ok_or_else(|| no_messages("contents"))?,

@@ -12,7 +12,7 @@ use crate::json::fields::{Fields, is_empty, string, text};
 use crate::model::extra::{Owner, json};
 use crate::model::{Audio, Body, Chunk, File, Image, Json, Message, Native, Output, Part, PartBody, Role};
 use crate::provider::openai_chat::manner::{NAME, of_parts, provider};
-use crate::provider::read::parsed::{Notes, Parsed, ROLES, RoleNames, no_messages, opaque, stranger, words};
+use crate::provider::read::parsed::{Notes, Parsed, ROLES, RoleNames, no_messages, opaque, stranger};
 use crate::provider::target::Target;
 
 /// Takes the messages out of a request. Each gives one message, so their positions stay.
@@ -20,10 +20,7 @@ pub(crate) fn parse(target: Target, request: &mut Fields<'_>) -> Result<Parsed> 
     let list = request.array("messages").ok_or_else(|| no_messages("messages"))?;
     let mut parsed = Parsed::default();
     for (at, raw) in list.into_iter().enumerate() {
-        let mut notes = Notes::new(at, format!("messages[{at}]"), &mut parsed.notes);
-        let message = message(raw, provider(target), &mut notes);
-        let places = notes.into_places();
-        parsed.push(Some(at), message, places);
+        parsed.read(Some(at), format!("messages[{at}]"), |notes| Some(message(raw, provider(target), notes)));
     }
     Ok(parsed)
 }
@@ -46,7 +43,7 @@ fn message(raw: &RawValue, provider: &str, notes: &mut Notes<'_>) -> Message {
         if let Some((field, text, native)) = thought {
             chunks.extend(notes.at(&format!(".{field}"), Some(Chunk { native, ..Chunk::thinking(text) })));
         }
-        content(&mut fields, provider, chunks, notes);
+        chunks.extend(notes.content(&mut fields, |raw| part(raw, provider)));
         let refusal = fields.string("refusal").filter(|text| !text.is_empty());
         chunks.extend(notes.at(".refusal", refusal.map(|text| Body::Refusal { text }.into())));
         chunks.extend(notes.at(".audio", sound(&mut fields).map(audio)));
@@ -81,17 +78,6 @@ fn role(fields: &mut Fields<'_>, notes: &mut Notes<'_>) -> Role {
         Role::User
     };
     ROLE_NAMES.take(fields, guess, notes)
-}
-
-fn content(fields: &mut Fields<'_>, provider: &str, chunks: &mut Vec<Chunk>, notes: &mut Notes<'_>) {
-    if let Some(parts) = fields.array("content") {
-        return chunks.extend(notes.each(".content", parts, |raw, _| part(raw, provider)));
-    }
-    let Some(raw) = fields.take("content") else { return };
-    let text = words(raw, notes);
-    if !text.is_empty() {
-        chunks.extend(notes.at(".content", Some(Chunk::text(text))));
-    }
 }
 
 /// What a tool message says: one result, and no more than that.
