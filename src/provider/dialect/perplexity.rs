@@ -3,6 +3,7 @@
 use crate::provider::check::findings::Findings;
 use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::check::value::{role, sequence};
+use crate::provider::openai_chat::check::out_of_turn;
 use crate::provider::openai_chat::manner::{Ends, Manner, OPENAI, Order, System, UserContent};
 use crate::provider::target::Dialect;
 use serde_json::Value;
@@ -85,16 +86,5 @@ fn check(request: &Value, out: &mut Findings) {
     if messages.last().is_some_and(|message| role(message) == "assistant") {
         let place = format!("messages[{}]", messages.len() - 1);
         out.push(PX_03.at(place, "the conversation ends with the assistant"));
-    }
-}
-
-/// Why a message of this role may not follow one of the previous role.
-fn out_of_turn(role: &str, previous: Option<&str>) -> Option<String> {
-    match (role, previous) {
-        ("assistant", None) => Some("the conversation begins with the assistant".to_owned()),
-        ("user", Some(previous @ ("user" | "tool"))) | ("assistant", Some(previous @ "assistant")) => {
-            Some(format!("follows a message of role {previous}"))
-        }
-        _ => None,
     }
 }

@@ -4,7 +4,7 @@ use crate::json::is_object;
 use crate::provider::check::findings::Findings;
 use crate::provider::check::rule::{Overrides, rules};
 use crate::provider::check::value::{Object, role, sequence};
-use crate::provider::openai_chat::check::calls;
+use crate::provider::openai_chat::check::{calls, out_of_turn};
 use crate::provider::openai_chat::manner::{Manner, OPENAI, Order, System, UserContent};
 use crate::provider::target::Dialect;
 use serde_json::Value;
@@ -115,17 +115,6 @@ fn check(request: &Value, out: &mut Findings) {
         }
         check_message(message, &place, out);
         previous = Some(role);
-    }
-}
-
-/// Why a message of this role may not follow one of the previous role.
-fn out_of_turn(role: &str, previous: Option<&str>) -> Option<String> {
-    match (role, previous) {
-        ("assistant", None) => Some("the conversation begins with the assistant".to_owned()),
-        ("user", Some(previous @ ("user" | "tool"))) | ("assistant", Some(previous @ "assistant")) => {
-            Some(format!("follows a message of role {previous}"))
-        }
-        _ => None,
     }
 }
 

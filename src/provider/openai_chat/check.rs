@@ -457,6 +457,17 @@ fn check_function(message: &Object, call: Option<&Value>, place: &str, out: &mut
     }
 }
 
+/// Why a message of this role may not follow one of the previous role, where user and assistant take turns.
+pub(crate) fn out_of_turn(role: &str, previous: Option<&str>) -> Option<String> {
+    match (role, previous) {
+        ("assistant", None) => Some("the conversation begins with the assistant".to_owned()),
+        ("user", Some(previous @ ("user" | "tool"))) | ("assistant", Some(previous @ "assistant")) => {
+            Some(format!("follows a message of role {previous}"))
+        }
+        _ => None,
+    }
+}
+
 /// The ids of a message's calls as they stand, null where there is none. No calls, no ids.
 pub(crate) fn call_ids(message: &Object) -> Vec<&Value> {
     calls(message).map(|(_, call)| call.get("id").unwrap_or(&Value::Null)).collect()
