@@ -16,3 +16,22 @@ pub mod perplexity;
 pub(super) mod plain;
 pub mod vertex;
 pub mod vllm;
+
+#[cfg(test)]
+mod tests {
+    use crate::provider::{DIALECTS, anthropic, gemini, openai_chat, openai_responses};
+
+    #[test]
+    fn the_dialects_of_a_wire_speak_in_its_terms() {
+        for dialect in DIALECTS {
+            let is_of_wire = match dialect.wire {
+                openai_chat::manner::NAME => dialect.manner.is::<openai_chat::manner::Manner>(),
+                openai_responses::manner::NAME => dialect.manner.is::<openai_responses::manner::Manner>(),
+                anthropic::manner::NAME => dialect.manner.is::<anthropic::manner::Manner>(),
+                gemini::manner::NAME => dialect.manner.is::<gemini::manner::Manner>(),
+                _ => false,
+            };
+            assert!(is_of_wire, "{}/{}", dialect.wire, dialect.name);
+        }
+    }
+}

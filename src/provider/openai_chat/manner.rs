@@ -144,15 +144,3 @@ pub(crate) fn provider(target: Target) -> &'static str {
 pub(crate) fn of_parts(provider: &str) -> &str {
     if provider == OPENAI_NAME { NAME } else { provider }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::provider::DIALECTS;
-
-    #[test]
-    fn the_dialects_of_this_wire_speak_in_its_terms() {
-        let mut dialects = DIALECTS.iter().filter(|dialect| dialect.wire == NAME);
-        assert!(dialects.all(|dialect| dialect.manner.is::<Manner>()));
-    }
-}
