@@ -35,16 +35,26 @@ struct Sent<'a> {
 /// one.
 pub(super) fn mark(
     request: &mut JsonLines,
-    (target, json): (Target, &str),
+    sent: (Target, &str),
     stored: &[StoredMessage],
     report: &[ReportLine],
     numbers: &HashMap<usize, usize>,
 ) {
+    request.mark(marks(sent, stored, report, numbers));
+}
+
+/// The marks, each with its place, in the order of the lines.
+fn marks(
+    (target, json): (Target, &str),
+    stored: &[StoredMessage],
+    report: &[ReportLine],
+    numbers: &HashMap<usize, usize>,
+) -> Vec<(String, Mark)> {
     let changes =
         report.iter().enumerate().filter_map(|(at, line)| Some((line, Change::of(line)?, *numbers.get(&at)?)));
     let changes: Vec<_> = changes.collect();
     // What was rendered can be read; what cannot has no marks.
-    let Some(parsed) = (!changes.is_empty()).then(|| parse(target, json).ok()).flatten() else { return };
+    let Some(parsed) = (!changes.is_empty()).then(|| parse(target, json).ok()).flatten() else { return Vec::new() };
     let lost = changes.iter().filter(|(_, change, _)| *change == Change::Removed);
     let lost = lost.filter_map(|(line, ..)| Some((line.message_index?, line.chunk_index?))).collect();
     let beside = Beside::new(stored, &parsed, &lost);
@@ -52,7 +62,7 @@ pub(super) fn mark(
         let (place, gone) = beside.find(line, change)?;
         Some((place.to_owned(), Mark { change, number, gone }))
     });
-    request.mark(marks.collect());
+    marks.collect()
 }
 
 /// What is stored beside what is sent, both in their order.
@@ -245,5 +255,117 @@ impl Change {
             Severity::Added => Some(Self::Added),
             Severity::Note => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Image, Message};
+    use crate::provider::{PromptOptions, Thinking, render};
+    use crate::store::Store;
+
+    /// The marks of a conversation that is rendered: what was done, by which rule, where, and what was left out there.
+    fn shown(target: Target, messages: &[Message], options: &PromptOptions) -> Vec<String> {
+        let store = Store::open("memory:").unwrap();
+        store.append("chat", messages).unwrap();
+        let prompt = render(target, &store.load("chat").unwrap(), options).unwrap();
+        let numbers = (0..prompt.report.len()).map(|at| (at, at)).collect();
+        let stored = store.load_raw("chat").unwrap();
+        let marks = marks((target, prompt.request.get()), &stored, &prompt.report, &numbers);
+        let shown = marks.into_iter().map(|(place, Mark { change, number, gone })| {
+            let gone = gone.map_or_else(String::new, |gone| format!(": {}", gone.text));
+            format!("{} {} at {place}{gone}", change.as_str(), prompt.report[number].rule.name())
+        });
+        shown.collect()
+    }
+
+    fn call(id: &str, arguments: &str) -> Chunk {
+        Chunk::tool_call(id, "look", arguments)
+    }
+
+    #[test]
+    fn what_was_left_out_comes_after_what_is_sent_before_it() {
+        let messages = [
+            Message::user("hi"),
+            Message::assistant([Chunk::thinking("why"), Chunk::text("hello")]),
+            Message::user("ok"),
+        ];
+        let options = PromptOptions::new();
+        let removed = |place| [format!("removed thinking_left_out at {place}: why")];
+        assert_eq!(shown(Target::OPENAI_CHAT, &messages, &options), removed("messages[0].content"));
+        assert_eq!(shown(Target::GEMINI, &messages, &options), removed("contents[0].parts[0]"));
+        assert_eq!(shown(Target::ANTHROPIC, &messages, &options), removed("messages[0].content[0]"));
+        // Nothing is before the first thing that is said.
+        let [_, thought, last] = messages;
+        assert_eq!(shown(Target::OPENAI_CHAT, &[thought, last], &options), removed(""));
+    }
+
+    #[test]
+    fn thinking_in_tags_is_known_by_its_words() {
+        let messages = [Message::user("hi"), Message::assistant([Chunk::thinking("why"), Chunk::text("hello")])];
+        let tagged = PromptOptions::new().with_thinking(Thinking::Tagged);
+        for target in [Target::OPENAI_CHAT, Target::ANTHROPIC] {
+            let wanted = "altered thinking_tagged at messages[1].content[0]";
+            assert_eq!(shown(target, &messages, &tagged).first().map(String::as_str), Some(wanted), "{target}");
+        }
+    }
+
+    #[test]
+    fn calls_and_results_are_known_by_their_ids_or_by_their_order() {
+        let messages = [
+            Message::user("hi"),
+            Message::assistant([call("a", "{}"), call("b", "{")]),
+            Message::tool("a", "first"),
+            Message::user("ok"),
+        ];
+        let options = PromptOptions::new();
+        let wanted = |repaired, made| {
+            [format!("added outcome_unknown at {made}"), format!("altered arguments_repaired at {repaired}")]
+        };
+        let table = [
+            (Target::OPENAI_CHAT, "messages[1].tool_calls[1]", "messages[3]"),
+            (Target::ANTHROPIC, "messages[1].content[1]", "messages[2].content[1]"),
+            // These have no ids.
+            (Target::GEMINI, "contents[1].parts[1]", "contents[2].parts[1]"),
+        ];
+        for (target, repaired, made) in table {
+            let shown = shown(target, &messages, &options);
+            assert!(wanted(repaired, made).iter().all(|mark| shown.contains(mark)), "{target}: {shown:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_moved_is_marked_where_it_is_now() {
+        let options = PromptOptions::new();
+        let messages = [
+            Message::user("hi"),
+            Message::assistant([call("a", "{}")]),
+            Message::user("wait"),
+            Message::tool("a", "done"),
+        ];
+        let moved = |place| [format!("moved result_moved at {place}")];
+        assert_eq!(shown(Target::OPENAI_CHAT, &messages, &options), moved("messages[2]"));
+        assert_eq!(shown(Target::ANTHROPIC, &messages, &options), moved("messages[2].content[0]"));
+        let picture = Image { url: "https://example.org/a.png".to_owned(), ..Default::default() };
+        let messages = [Message::user("draw"), Message::assistant([Chunk::from(Body::Image(picture))])];
+        assert_eq!(shown(Target::OPENAI_CHAT, &messages, &options), ["moved media_moved at messages[2].content[1]"]);
+    }
+
+    #[test]
+    fn of_what_is_the_same_the_last_belong_together() {
+        let messages = [
+            Message::user("hi"),
+            Message::assistant([Chunk::text("hello")]),
+            Message::user("hi"),
+            Message::assistant([Chunk::thinking("why"), Chunk::text("again?")]),
+            Message::user("yes"),
+        ];
+        let removed = |place| format!("removed thinking_left_out at {place}: why");
+        let all = shown(Target::OPENAI_CHAT, &messages, &PromptOptions::new());
+        assert_eq!(all, [removed("messages[2].content")]);
+        // The beginning is not sent.
+        let newest = shown(Target::OPENAI_CHAT, &messages, &PromptOptions::new().with_last_turns(2));
+        assert!(newest.contains(&removed("messages[0].content")), "{newest:?}");
     }
 }
