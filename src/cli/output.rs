@@ -161,7 +161,7 @@ impl Output {
 }
 
 /// Whether `--quiet` was given.
-pub(super) fn is_quiet() -> bool {
+fn is_quiet() -> bool {
     form().quiet
 }
 

@@ -374,7 +374,7 @@ const PERMANENT: &[&str] = &[
 ];
 
 /// Whether the last message is an answer that failed, and would fail again.
-pub(super) fn fails_again(messages: &[StoredMessage]) -> bool {
+fn fails_again(messages: &[StoredMessage]) -> bool {
     let is_permanent = |body: &Body| match body {
         Body::Error { code: Some(code), .. } => PERMANENT.contains(&code.to_ascii_lowercase().as_str()),
         _ => false,

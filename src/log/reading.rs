@@ -435,7 +435,7 @@ fn entries_at<'a>(log: &'a dyn Log, view: &'a View) -> Records<'a> {
 }
 
 /// All rewinds and removals of a view, the newest first.
-pub(crate) fn hides(log: &dyn Log, view: &View) -> Result<Vec<Hide>> {
+fn hides(log: &dyn Log, view: &View) -> Result<Vec<Hide>> {
     let (mut hides, mut seq) = (Vec::new(), view.head.last_hide);
     let entries = entries_at(log, view);
     while seq > 0 {

@@ -33,7 +33,7 @@ pub enum FinishReason {
 }
 
 /// The reasons that have a name.
-pub(super) const NAMES: &[(FinishReason, &str)] = &[
+const NAMES: &[(FinishReason, &str)] = &[
     (FinishReason::Stop, "stop"),
     (FinishReason::Length, "length"),
     (FinishReason::ToolCalls, "tool_calls"),

@@ -152,7 +152,7 @@ pub(super) fn guarded<T>(call: impl FnOnce() -> tantivy::Result<T>) -> Result<T>
 }
 
 /// The error of an index whose files are damaged.
-pub(super) fn damaged(problem: &str) -> Error {
+fn damaged(problem: &str) -> Error {
     let detail = format!("the search index: {problem}; remove its directory: the next search makes it again");
     Error::Corrupt { conversation: None, seq: None, detail }
 }

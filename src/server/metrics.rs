@@ -67,7 +67,7 @@ pub(crate) struct Metrics {
     pub(crate) retention_failures: Counter,
     pub(crate) conversations: Gauge,
     pub(crate) stored_bytes: Gauge,
-    pub(crate) open_files: Gauge,
+    open_files: Gauge,
     exchanges: Family<Exchanged, Counter>,
     exchanged_bytes: Counter,
     recordings: Family<Recorded, Counter>,

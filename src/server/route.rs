@@ -165,6 +165,6 @@ pub(crate) const fn optional_json<T: JsonSchema>(example: &'static str) -> Conte
 }
 
 /// The name and the schema of a type.
-pub(crate) fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> (String, Schema) {
+fn schema<T: JsonSchema>(generator: &mut SchemaGenerator) -> (String, Schema) {
     (T::schema_name().into_owned(), T::json_schema(generator))
 }

@@ -558,7 +558,7 @@ pub(super) struct Groups {
 
 impl Groups {
     /// Begins the key of a conversation that has no id.
-    pub(super) const UNNAMED: char = '\0';
+    const UNNAMED: char = '\0';
 
     pub(super) fn unnamed(list: usize) -> String {
         format!("{}{list}", Self::UNNAMED)
@@ -627,10 +627,7 @@ impl Groups {
 }
 
 /// The number of the last value of each conversation.
-pub(super) fn last_values(
-    input: &mut dyn BufRead,
-    group: fn(&str) -> Option<String>,
-) -> std::io::Result<HashMap<String, usize>> {
+fn last_values(input: &mut dyn BufRead, group: fn(&str) -> Option<String>) -> std::io::Result<HashMap<String, usize>> {
     let (mut last, mut number, mut current) = (HashMap::new(), 0, None);
     let mut values = Values::new(input);
     while let Some(value) = values.next()? {

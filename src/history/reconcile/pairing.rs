@@ -262,7 +262,7 @@ impl<'a> Waiting<'a> {
         None
     }
 
-    pub(super) fn into_sites(self) -> Vec<Site> {
+    fn into_sites(self) -> Vec<Site> {
         self.sites
     }
 }

@@ -88,7 +88,7 @@ fn check_tools(request: &Object, needed: Option<String>, out: &mut Findings) {
 }
 
 /// Images of a message.
-pub(crate) const IMAGES: usize = 20;
+const IMAGES: usize = 20;
 /// Characters of a tool's id.
 const ID: usize = 64;
 /// Kinds of the assistant's blocks, and of the user's.
@@ -101,7 +101,7 @@ pub(crate) const NAME: usize = 200;
 /// Documents of a request.
 pub(crate) const DOCUMENTS: usize = 5;
 
-pub(crate) fn check_message<'a>(message: &'a Value, place: &str, seen: &mut Seen<'a>, out: &mut Findings) {
+fn check_message<'a>(message: &'a Value, place: &str, seen: &mut Seen<'a>, out: &mut Findings) {
     let Some(fields) = message.as_object() else {
         return out.push(BC_03.at(place, format!("expected an object, got {}", kind(message))));
     };
@@ -279,15 +279,15 @@ impl<'a> Seen<'a> {
 }
 
 /// Characters of a tool's name.
-pub(crate) const TOOL_NAME: usize = 64;
-pub(crate) fn check_text(text: &str, place: String, out: &mut Findings) {
+const TOOL_NAME: usize = 64;
+fn check_text(text: &str, place: String, out: &mut Findings) {
     if is_blank(text) {
         let level = if text.is_empty() { Level::Hard } else { Level::Soft };
         out.push(BC_08.at(place, "text is empty or blank").with_level(level));
     }
 }
 
-pub(crate) fn check_sequence(messages: &[&Object], out: &mut Findings) {
+fn check_sequence(messages: &[&Object], out: &mut Findings) {
     let mut before: Option<&Object> = None;
     for (i, message) in messages.iter().enumerate() {
         let place = format!("messages[{i}]");

@@ -236,7 +236,7 @@ fn check_fields(content: &Object, place: &str, out: &mut Findings) {
 }
 
 /// Returns whether it holds inline data.
-pub(crate) fn check_part(part: &Object, role: &Value, place: &str, out: &mut Findings) -> bool {
+fn check_part(part: &Object, role: &Value, place: &str, out: &mut Findings) -> bool {
     let data: Vec<_> = DATA.iter().copied().filter(|name| is_set(part, name)).collect();
     let signed = field(part, "thoughtSignature").is_some_and(is_filled);
     check_one(&data, part, signed, place, out);
@@ -354,7 +354,7 @@ fn object<'a>(part: &'a Object, name: &str) -> Option<(&'a str, &'a Object)> {
 }
 
 /// Whether it is a name that a function may have (GM-16).
-pub(crate) fn is_function_name(name: &str) -> bool {
+fn is_function_name(name: &str) -> bool {
     is_word_with(name, NAME, b"_.:-") && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
 }
 
@@ -384,7 +384,7 @@ fn turn(content: &Value) -> Option<Spoken<'_>> {
     Some(Spoken { role, calls: functions("functionCall"), responses: functions("functionResponse"), parts })
 }
 
-pub(crate) fn check_sequence(model: &str, turns: &[Spoken], out: &mut Findings) {
+fn check_sequence(model: &str, turns: &[Spoken], out: &mut Findings) {
     let mut before: Option<&Spoken> = None;
     // The calls of the model's contents in a row up to here: they are one turn.
     let mut calls: Vec<&Object> = Vec::new();
@@ -486,7 +486,7 @@ fn is_text(value: &Value) -> bool {
     value.as_str().is_some_and(|text| !text.is_empty())
 }
 
-pub(crate) fn check_signatures(model: &str, turns: &[Spoken], out: &mut Findings) {
+fn check_signatures(model: &str, turns: &[Spoken], out: &mut Findings) {
     let level = match wants_signatures(model) {
         Some(true) => Level::Hard,
         Some(false) => return,

@@ -137,7 +137,7 @@ const ID: usize = 40;
 /// Characters of a name.
 pub(crate) const NAME: usize = 64;
 
-pub(crate) fn check_message(message: &Value, manner: &Manner, place: &str, out: &mut Findings) {
+fn check_message(message: &Value, manner: &Manner, place: &str, out: &mut Findings) {
     let Some(object) = message.as_object() else {
         return out.push(OC_03.at(place, format!("expected an object, got {}", kind(message))));
     };
@@ -217,7 +217,7 @@ fn check_name(name: &str, place: &str, out: &mut Findings) {
     }
 }
 
-pub(crate) fn check_content(role: &Role, message: &Object, place: &str, out: &mut Findings) {
+fn check_content(role: &Role, message: &Object, place: &str, out: &mut Findings) {
     match message.get("content") {
         Some(Value::String(text)) => {
             let beside_calls = role.name == "assistant" && message.get("tool_calls").is_some_and(is_filled);
@@ -302,7 +302,7 @@ fn check_file(file: Option<&Value>, place: &str, out: &mut Findings) {
     }
 }
 
-pub(crate) fn check_calls(calls: &Value, manner: &Manner, place: &str, out: &mut Findings) {
+fn check_calls(calls: &Value, manner: &Manner, place: &str, out: &mut Findings) {
     if manner.types.is_some() && !is_filled(calls) {
         return;
     }
@@ -329,7 +329,7 @@ pub(crate) fn check_calls(calls: &Value, manner: &Manner, place: &str, out: &mut
 }
 
 /// `absent` is the rule that a missing id breaks.
-pub(crate) fn check_id(id: &Value, absent: &ProtocolRule, manner: &Manner, place: &str, out: &mut Findings) {
+fn check_id(id: &Value, absent: &ProtocolRule, manner: &Manner, place: &str, out: &mut Findings) {
     match id.as_str().map(|id| id.chars().count()) {
         None | Some(0) => out.push(absent.at(place, "missing, empty, or not a string")),
         Some(length) if length > ID => {
@@ -371,11 +371,11 @@ fn check_call(call: &Object, manner: &Manner, place: &str, out: &mut Findings) {
     }
 }
 
-pub(crate) fn is_function_name(name: &Value) -> bool {
+fn is_function_name(name: &Value) -> bool {
     name.as_str().is_some_and(|name| is_word(name, NAME))
 }
 
-pub(crate) fn check_sequence(messages: &[&Object], manner: &Manner, out: &mut Findings) {
+fn check_sequence(messages: &[&Object], manner: &Manner, out: &mut Findings) {
     let mut used = HashMap::new();
     let mut begun = false;
     let mut function_call = None;

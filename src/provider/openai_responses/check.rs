@@ -167,7 +167,7 @@ const OF_OTHER_WIRES: &[&str] =
 const CHARACTERS: usize = 10_485_760;
 
 /// The type of an item, if it is a known one. A message may leave it out, and so may a reference.
-pub(crate) fn item_type(item: &Object) -> Option<&'static ItemType> {
+fn item_type(item: &Object) -> Option<&'static ItemType> {
     let name = match item.get("type").unwrap_or(&Value::Null) {
         Value::Null if item.contains_key("role") => "message",
         Value::Null if item.len() == 1 && item.contains_key("id") => "item_reference",
@@ -278,7 +278,7 @@ fn check_reasoning(reasoning: &Object, place: &str, stored: bool, out: &mut Find
     }
 }
 
-pub(crate) fn check_message(message: &Object, place: &str, out: &mut Findings) {
+fn check_message(message: &Object, place: &str, out: &mut Findings) {
     let by_model = message.get("role").is_some_and(|role| role == "assistant");
     match message.get("content").unwrap_or(&Value::Null) {
         Value::String(_) => {}
@@ -345,7 +345,7 @@ fn has(part: &Object, key: &str) -> bool {
 const SERVER_IDS: &[&str] = &["fc_", "msg_"];
 
 /// `continues`: earlier items are on the server. `stored`: the server may keep the items of this request.
-pub(crate) fn check_sequence(items: &[&Object], continues: bool, stored: bool, out: &mut Findings) {
+fn check_sequence(items: &[&Object], continues: bool, stored: bool, out: &mut Findings) {
     check_unique_ids(items, out);
     check_pairs(items, continues, out);
     check_order_of_reasoning(items, stored, out);

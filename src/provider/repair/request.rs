@@ -190,7 +190,7 @@ pub fn likely_wire(read_as: Target, request: &str) -> Option<&'static Wire> {
 
 /// Refuses a request of which most cannot be read as one of `from`, where another wire leaves at most half as many messages
 /// unread. A request that `from` accepts is one of `from`, whatever it holds that the package does not know.
-pub(super) fn refuse_other_wire(from: Target, text: &Readable<'_>) -> Result<()> {
+fn refuse_other_wire(from: Target, text: &Readable<'_>) -> Result<()> {
     let Some((strange, all)) = strange(from, text).filter(|(strange, all)| strange * 2 > *all) else { return Ok(()) };
     other_wire(from, text, strange).map_or(Ok(()), |wire| {
         Err(Error::InvalidInput(format!(
@@ -212,7 +212,7 @@ fn is_accepted(from: Target, text: &Readable<'_>) -> bool {
 }
 
 /// The error of a request that cannot be read, with the wire that it looks like.
-pub(super) fn hinted(error: Error, from: Target, text: &Readable<'_>) -> Error {
+fn hinted(error: Error, from: Target, text: &Readable<'_>) -> Error {
     match (error, likely(from, text)) {
         (Error::InvalidInput(problem), Some((wire, _))) => {
             Error::InvalidInput(format!("{problem}; it looks like a request of {}: say so with --from", wire.name))

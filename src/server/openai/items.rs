@@ -102,7 +102,7 @@ pub(super) fn create(call: &Call, body: &[u8]) -> Outcome {
 }
 
 /// Appends items, all or none, and returns them with their ids as they are stored.
-pub(super) fn append(call: &Call, name: &Name, items: &[Taken]) -> Result<Vec<(String, String)>, Refusal> {
+fn append(call: &Call, name: &Name, items: &[Taken]) -> Result<Vec<(String, String)>, Refusal> {
     let (store, key) = (call.store(), call.idempotency_key()?);
     if items.is_empty() {
         return Ok(Vec::new());

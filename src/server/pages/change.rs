@@ -33,7 +33,7 @@ pub(super) enum Of {
     Message,
 }
 
-pub(super) const CHANGES: &[Change] = &[
+const CHANGES: &[Change] = &[
     Change {
         name: "title",
         label: "Title",

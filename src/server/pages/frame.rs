@@ -14,7 +14,7 @@ use crate::server::auth::{is_of_here, is_of_host, is_visit};
 use crate::server::keys::digest;
 use crate::server::refusal::Refusal;
 
-pub(super) const HTML: &str = "text/html; charset=utf-8";
+const HTML: &str = "text/html; charset=utf-8";
 
 /// What is around a page's content.
 #[derive(Debug)]
@@ -195,7 +195,7 @@ const ASSETS: &[(&str, &str, &str)] = &[
 ];
 
 /// Changes when an asset does: part of their addresses, so that browsers can keep them.
-pub(super) static VERSION: LazyLock<String> = LazyLock::new(|| {
+static VERSION: LazyLock<String> = LazyLock::new(|| {
     let all: String = ASSETS.iter().map(|(_, _, content)| *content).collect();
     digest(&all).chars().take(12).collect()
 });

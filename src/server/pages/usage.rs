@@ -283,7 +283,7 @@ impl Sizes {
     }
 
     /// The classes from the first that has some to the last one, in words, with their counts.
-    pub(super) fn classes(&self) -> impl Iterator<Item = (String, u64)> {
+    fn classes(&self) -> impl Iterator<Item = (String, u64)> {
         let counts = self.0.iter().enumerate().skip_while(|(_, count)| **count == 0);
         counts.map(|(class, count)| {
             let name = match class {

@@ -57,7 +57,7 @@ const DATA: [&str; 6] = [
 ];
 
 /// Whether a name is that of a secret.
-pub(super) fn is_secret(name: &str) -> bool {
+fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SECRET.iter().any(|part| name.contains(part))
 }

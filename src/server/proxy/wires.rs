@@ -58,7 +58,7 @@ pub(super) fn of_errors(method: &Method, path: &str) -> Target {
 }
 
 /// What every path of the proxy begins with.
-pub(super) const PREFIX: &str = "/proxy/";
+const PREFIX: &str = "/proxy/";
 
 /// The name of an upstream, and the path there: empty, or with a slash before it.
 pub(super) fn parts(path: &str) -> Option<(&str, &str)> {

@@ -328,7 +328,7 @@ fn count(log: &dyn Log, owner: &str, bytes: bool, is_stopped: &dyn Fn() -> bool)
 
 /// Bytes of the entries that a conversation reads up to a seq: its own, and those that it shares. What is shared stays readable
 /// when the others are deleted, so it counts for each.
-pub(super) fn read_bytes(log: &dyn Log, view: &View, through: u64) -> Result<u64> {
+fn read_bytes(log: &dyn Log, view: &View, through: u64) -> Result<u64> {
     let mut bytes = 0;
     log.read(view, 1..=through.min(view.last_seq()), Order::Ascending, &mut |reading| {
         if let Reading::Record { record, last, .. } = reading {

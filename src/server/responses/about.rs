@@ -74,7 +74,7 @@ impl About {
         Self::of_native(stored.message.metadata.native.as_ref())
     }
 
-    pub(super) fn of_native(native: Option<&Native>) -> Option<Self> {
+    fn of_native(native: Option<&Native>) -> Option<Self> {
         let native = native.filter(|native| native.wire == WIRE)?;
         serde_json::from_str(native.json.as_str()).ok()
     }

@@ -510,7 +510,7 @@ fn locked(conversation: &str) -> Refusal {
     Refusal { retry_after: Some(1), ..Refusal::new(409, "conversation_locked", message.trim_end()) }
 }
 
-pub(super) fn previous_not_found(id: &str) -> Refusal {
+fn previous_not_found(id: &str) -> Refusal {
     let message = format!("Previous response with id '{id}' not found.");
     Refusal::invalid("previous_response_id", "previous_response_not_found", message)
 }

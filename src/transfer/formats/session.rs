@@ -6,7 +6,7 @@ use crate::model::{Body, Chunk, Role};
 use crate::transfer::foreign::Skipped;
 
 /// How texts begin that a program writes in the user's name.
-pub(crate) const SCAFFOLDING: &[&str] = &[
+const SCAFFOLDING: &[&str] = &[
     "<environment_context>",
     "<user_instructions>",
     "# AGENTS.md instructions",

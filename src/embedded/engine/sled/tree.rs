@@ -172,12 +172,12 @@ pub(super) fn piece_key(key: &[u8], number: u32) -> Vec<u8> {
 }
 
 /// The keys of all pieces that a value may have from this number on: from the first key, up to but not including the second.
-pub(super) fn piece_keys(key: &[u8], number: u32) -> (Vec<u8>, Vec<u8>) {
+fn piece_keys(key: &[u8], number: u32) -> (Vec<u8>, Vec<u8>) {
     (piece_key(key, number), piece_key(key, u32::MAX))
 }
 
 /// Whether a key in that range belongs to this value.
-pub(super) fn is_piece_of(key: &[u8], piece_key: &[u8]) -> bool {
+fn is_piece_of(key: &[u8], piece_key: &[u8]) -> bool {
     piece_key.len() == key.len() + size_of_val(&RESERVED) + size_of::<u32>()
 }
 

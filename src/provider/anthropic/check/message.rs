@@ -140,7 +140,7 @@ pub(crate) fn blocks(message: &Object, i: usize) -> impl Iterator<Item = (String
     objects(items(message, "content")).map(move |(j, block)| (format!("messages[{i}].content[{j}]"), block))
 }
 
-pub(crate) fn check_block<'a>(block: &'a Object, place: &str, role: &str, seen: &mut Seen<'a>, out: &mut Findings) {
+fn check_block<'a>(block: &'a Object, place: &str, role: &str, seen: &mut Seen<'a>, out: &mut Findings) {
     seen.marks.see(block, place, out);
     let name = text(block, "type");
     check_side(name, role, place, out);
@@ -329,7 +329,7 @@ fn check_base64(source: &Object, place: &str, out: &mut Findings) -> Option<u32>
     (PIXELS_OF_MANY < side && side <= PIXELS).then_some(side)
 }
 
-pub(crate) fn check_document(document: &Object, place: &str, out: &mut Findings) {
+fn check_document(document: &Object, place: &str, out: &mut Findings) {
     let Some(source) = document.get("source").and_then(Value::as_object) else { return };
     if source.get("type").is_none_or(|name| name != "base64") {
         return;

@@ -105,7 +105,7 @@ impl<'a> Block<'a> {
 }
 
 /// Messages of the role system are no turns, but part them.
-pub(crate) fn turns<'a>(messages: &[&'a Object]) -> Vec<Side<'a>> {
+fn turns<'a>(messages: &[&'a Object]) -> Vec<Side<'a>> {
     let mut turns: Vec<Side> = Vec::new();
     let mut parted = true;
     for (i, message) in messages.iter().enumerate() {
@@ -141,7 +141,7 @@ fn said<'a>(message: &'a Object, i: usize) -> Vec<Block<'a>> {
     blocks.collect()
 }
 
-pub(crate) fn check_tools(request: &Object, turns: &[Side], out: &mut Findings) {
+fn check_tools(request: &Object, turns: &[Side], out: &mut Findings) {
     let mut used = HashSet::new();
     let mut before: Option<&Side> = None;
     for (i, turn) in turns.iter().enumerate() {

@@ -208,7 +208,7 @@ fn file(mut file: Fields<'_>) -> Option<Read> {
     Some(Read { chunk: body.into(), is_whole })
 }
 
-pub(crate) fn opaque(kind: &str, raw: &RawValue, provider: &str) -> Option<Chunk> {
+fn opaque(kind: &str, raw: &RawValue, provider: &str) -> Option<Chunk> {
     Some(Body::Opaque { provider: provider.to_owned(), kind: kind.to_owned(), json: compact(raw)? }.into())
 }
 

@@ -397,7 +397,7 @@ struct Sound {
 
 impl Beside {
     /// Whether the sound has begun.
-    pub(crate) const fn has_sound(&self) -> bool {
+    const fn has_sound(&self) -> bool {
         self.audio.is_some()
     }
 
@@ -456,7 +456,7 @@ fn joined(pieces: &[String]) -> String {
 }
 
 /// The field of the details of reasoning.
-pub(crate) const DETAILS: &str = "reasoning_details";
+const DETAILS: &str = "reasoning_details";
 /// What grows, and in which type (openrouter.ai/docs, reasoning tokens). Others come whole.
 const GROWING_DETAILS: &[(&str, &str)] = &[("reasoning.text", "text"), ("reasoning.summary", "summary")];
 

@@ -229,7 +229,7 @@ fn read_file(fields: &mut Fields<'_>) -> Option<Chunk> {
 }
 
 /// Where thinking is.
-pub(crate) const THINKING: &[&str] = &["reasoning_content", "reasoning"];
+const THINKING: &[&str] = &["reasoning_content", "reasoning"];
 
 /// Takes the thinking out of a message, or out of a piece of one: the field's name, the text, and the fields that it stood
 /// in. Some servers say it twice: the first counts.

@@ -290,7 +290,7 @@ impl Growing {
     }
 
     /// The server stores nothing of this answer.
-    pub(crate) fn set_unkept(&mut self) {
+    fn set_unkept(&mut self) {
         self.is_unkept = true;
     }
 

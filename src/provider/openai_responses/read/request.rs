@@ -275,7 +275,7 @@ pub(crate) fn kind(fields: &Fields<'_>) -> String {
     }
 }
 
-pub(crate) fn opaque(kind: &str, raw: &RawValue) -> Option<Chunk> {
+fn opaque(kind: &str, raw: &RawValue) -> Option<Chunk> {
     Some(Body::Opaque { provider: PROVIDER.to_owned(), kind: kind.to_owned(), json: compact(raw)? }.into())
 }
 
@@ -297,12 +297,12 @@ pub(crate) fn is_part(kind: &str) -> bool {
     ["input_", "output_"].iter().any(|begins| kind.starts_with(begins))
 }
 
-pub(crate) fn native(raw: &RawValue) -> Option<Native> {
+fn native(raw: &RawValue) -> Option<Native> {
     Some(Native { wire: NAME.to_owned(), json: compact(raw)? })
 }
 
 /// Whether an item or part says more than its chunk does.
-pub(crate) fn says_more(fields: &Fields<'_>, known: &[&str], origin: Origin) -> bool {
+fn says_more(fields: &Fields<'_>, known: &[&str], origin: Origin) -> bool {
     fields.names().any(|name| {
         let is_known = known.contains(&name) || origin != Origin::Request && OF_AN_ANSWER.contains(&name);
         !is_known && fields.peek(name).is_some_and(|raw| origin == Origin::Request || !is_empty(raw))

@@ -265,7 +265,7 @@ pub(super) enum Kind {
 pub(super) struct Type {
     pub(super) name: &'static str,
     pub(super) prefix: &'static str,
-    pub(super) has_status: bool,
+    has_status: bool,
     pub(super) fields: &'static [(&'static str, Kind)],
 }
 
@@ -281,7 +281,7 @@ const fn plain(name: &'static str, prefix: &'static str, fields: &'static [(&'st
     Type { name, prefix, has_status: false, fields }
 }
 
-pub(super) const TYPES: &[Type] = &[
+const TYPES: &[Type] = &[
     whole("message", "msg", &[("role", Kind::Text), ("content", Kind::Content)]),
     whole("function_call", "fc", &[("call_id", Kind::Text), ("name", Kind::Text), ("arguments", Kind::Text)]),
     whole("function_call_output", "fco", &[("call_id", Kind::Text), ("output", Kind::Content)]),
@@ -313,22 +313,21 @@ pub(super) const TYPES: &[Type] = &[
 ];
 
 /// The roles of messages that OpenAI knows.
-pub(super) const ROLES: &[&str] =
-    &["user", "assistant", "system", "developer", "tool", "critic", "discriminator", "unknown"];
+const ROLES: &[&str] = &["user", "assistant", "system", "developer", "tool", "critic", "discriminator", "unknown"];
 
 /// The most characters of a call's id.
-pub(super) const CALL_ID: usize = 64;
+const CALL_ID: usize = 64;
 /// The most characters of an output.
-pub(super) const OUTPUT: usize = 10_485_760;
+const OUTPUT: usize = 10_485_760;
 /// The most characters of a compaction's content.
-pub(super) const COMPACTION: usize = 20_971_520;
+const COMPACTION: usize = 20_971_520;
 
-pub(super) fn find(name: &str) -> Option<&'static Type> {
+fn find(name: &str) -> Option<&'static Type> {
     TYPES.iter().find(|known| known.name == name)
 }
 
 /// The field that holds the text of a part of this type.
-pub(super) fn text_of(part: &str) -> Option<&'static str> {
+fn text_of(part: &str) -> Option<&'static str> {
     match part {
         "input_text" | "output_text" | "text" | "summary_text" | "reasoning_text" => Some("text"),
         "refusal" => Some("refusal"),

@@ -265,7 +265,7 @@ const NEXT: usize = 6;
 const PLACES: usize = 1 << 18;
 
 /// How bytes differ from a dictionary.
-pub(super) fn encode(dictionary: &[u8], bytes: &[u8]) -> Vec<u8> {
+fn encode(dictionary: &[u8], bytes: &[u8]) -> Vec<u8> {
     let places = places(dictionary);
     let mut steps = Steps::default();
     let (mut at, mut new) = (0, 0);
@@ -295,7 +295,7 @@ pub(super) fn encode(dictionary: &[u8], bytes: &[u8]) -> Vec<u8> {
 }
 
 /// The bytes again; `None` if they were compared with another dictionary, or are more than so many.
-pub(super) fn decode(dictionary: &[u8], delta: &[u8], most: usize) -> Option<Vec<u8>> {
+fn decode(dictionary: &[u8], delta: &[u8], most: usize) -> Option<Vec<u8>> {
     let mut steps = Vec::new();
     DeflateDecoder::new(delta).take(most.saturating_mul(2) as u64).read_to_end(&mut steps).ok()?;
     let (mut bytes, mut steps, mut expected) = (Vec::new(), steps.as_slice(), 0_usize);
