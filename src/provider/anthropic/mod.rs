@@ -11,7 +11,6 @@ pub(crate) mod models;
 pub(crate) mod read;
 pub(crate) mod render;
 pub(crate) mod rules;
-pub(crate) mod server_tools;
 pub(crate) mod types;
 
 pub use rules::RULES;

@@ -8,8 +8,7 @@ use crate::provider::anthropic::rules::{
     AN_03, AN_04, AN_06, AN_07, AN_08, AN_16, AN_17, AN_18, AN_19, AN_20, AN_21, AN_22, AN_24, AN_25, AN_27, AN_28,
     AN_29, AN_30, AN_31, AN_32, AN_33, AN_40, AN_41, AN_44,
 };
-use crate::provider::anthropic::server_tools::is_server_result;
-use crate::provider::anthropic::types::{ROLES, is_known};
+use crate::provider::anthropic::types::{ROLES, is_known, is_server_result};
 use crate::provider::check::finding::Level;
 use crate::provider::check::findings::Findings;
 use crate::provider::check::shape::{Fault, Shape};

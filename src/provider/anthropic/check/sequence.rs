@@ -9,7 +9,7 @@ use crate::provider::anthropic::models::{refuses_prefill, takes_system_role};
 use crate::provider::anthropic::rules::{
     AN_04, AN_05, AN_09, AN_10, AN_11, AN_12, AN_13, AN_14, AN_15, AN_23, AN_26, AN_34, AN_35, AN_37, AN_38,
 };
-use crate::provider::anthropic::server_tools::is_server_result;
+use crate::provider::anthropic::types::is_server_result;
 use crate::provider::check::finding::Level;
 use crate::provider::check::findings::Findings;
 use crate::provider::check::value::{Object, is_filled, role, text};

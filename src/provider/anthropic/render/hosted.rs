@@ -11,7 +11,7 @@ use super::request::{Block, RawKind};
 use crate::history::report::{Fact, Unsent};
 use crate::model::{Body, Chunk};
 use crate::provider::anthropic::rules::AN_37;
-use crate::provider::anthropic::server_tools::is_server_result;
+use crate::provider::anthropic::types::is_server_result;
 use crate::provider::prompt::turns::{Call, Origin, Reply, Turn};
 
 /// The blocks of a message's pairs.

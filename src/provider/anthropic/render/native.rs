@@ -12,7 +12,7 @@ use crate::json;
 use crate::model::{Json, Native};
 use crate::provider::anthropic::check::message::{Seen, check_message};
 use crate::provider::anthropic::manner::{Manner, NAME};
-use crate::provider::anthropic::server_tools::{CALLED, SENT_RESULTS, WITH_RESULTS};
+use crate::provider::anthropic::types::{CALLED, SENT_RESULTS, WITH_RESULTS};
 use crate::provider::check::finding::Finding;
 use crate::provider::check::findings::Findings;
 use crate::provider::prompt::arguments::embedded_object;
