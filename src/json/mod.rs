@@ -7,8 +7,7 @@
 pub(crate) mod fields;
 pub(crate) mod merged;
 pub(crate) mod object;
-pub(crate) mod strings;
-mod text;
+pub(crate) mod text;
 
 pub(crate) use text::{
     ESCAPE, begins_with_second_half, compact, depth, first_half_at_end, has_line_break, has_words, is_object,

@@ -14,7 +14,7 @@ use super::app::{App, Call};
 use super::ledger::Room;
 use super::refusal::Refusal;
 use crate::json;
-use crate::json::strings::Strings;
+use crate::json::text::Strings;
 use crate::model::Json;
 
 /// What somebody without a key may send: a form with a key.

@@ -4,7 +4,7 @@
 
 use std::io::{self, BufRead};
 
-use crate::json::strings::Strings;
+use crate::json::text::Strings;
 
 /// The most bytes of one value: one conversation of an export, or one line.
 pub(crate) const LIMIT: usize = 256 * 1024 * 1024;

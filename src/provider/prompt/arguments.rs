@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::json;
-use crate::json::strings::Strings;
+use crate::json::text::Strings;
 use crate::model::Json;
 
 /// The key under which arguments that are no JSON object are sent.

@@ -1,6 +1,6 @@
 //! JSON values that follow each other: lines of JSON, an array of objects as it grows, one object over many lines.
 
-use crate::json::strings::Strings;
+use crate::json::text::Strings;
 
 /// What is in the text.
 #[derive(Debug, PartialEq, Eq)]

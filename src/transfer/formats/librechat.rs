@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use serde_json::value::RawValue;
 
 use crate::json::fields::{Fields, is_empty, string};
-use crate::json::strings::Strings;
+use crate::json::text::Strings;
 use crate::model::extra::Owner;
 use crate::model::{Chunk, FinishReason, Message, Output, Role};
 use crate::transfer::foreign::{Broken, Foreign, Node, Taken};
