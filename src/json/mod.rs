@@ -5,7 +5,6 @@
 //! what becomes of unknown fields is in `model/extra.rs`.
 
 pub(crate) mod fields;
-pub(crate) mod merged;
 pub(crate) mod object;
 pub(crate) mod text;
 

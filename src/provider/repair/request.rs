@@ -13,7 +13,7 @@ use super::tools::crossing;
 use crate::error::{Error, Result};
 use crate::history::{Conversation, MessageState, ReportLine, Rule, StoredMessage};
 use crate::json::fields::{Fields, array};
-use crate::json::merged::merged;
+use crate::json::object::merged;
 use crate::model::Message;
 use crate::provider::WIRES;
 use crate::provider::check::judge::check;

@@ -24,7 +24,7 @@ use super::sealed::Seal;
 use super::tools::HostedTools;
 use crate::error::Error;
 use crate::history::{Entry, MessageState, StoredMessage};
-use crate::json::merged::merged;
+use crate::json::object::merged;
 use crate::log::reading::PageSize;
 use crate::model::{Name, Timestamp};
 use crate::provider::{PromptOptions, Tool, provider_of, render, tokens_of};

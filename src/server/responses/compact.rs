@@ -16,7 +16,7 @@ use super::place::{Placed, Reach};
 use super::sealed::{Seal, Sealed};
 use super::tools::HostedTools;
 use crate::history::{Conversation, MessageState, StoredMessage};
-use crate::json::merged::merged;
+use crate::json::object::merged;
 use crate::model::{Body as ChunkBody, ConversationId, FinishReason, Message, Timestamp};
 use crate::provider::{TokenCounts, decode, render};
 use crate::server::app::{Call, Streaming, ok};

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::table::{Does, TABLE};
 use super::{Rendered, echo, rendered};
 use crate::history::{Conversation, MessageState, StoredMessage};
-use crate::json::merged::merged;
+use crate::json::object::merged;
 use crate::model::Message;
 use crate::provider::parameters::{ANTHROPIC, CHAT, GEMINI, RESPONSES, WIRES, at};
 use crate::provider::{PromptOptions, Target, check, render, repair};
