@@ -9,7 +9,6 @@
 
 #[cfg(feature = "archives")]
 mod archive;
-mod beside;
 #[cfg(feature = "archives")]
 mod database;
 mod export;
