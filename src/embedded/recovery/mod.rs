@@ -5,11 +5,10 @@
 
 mod backup;
 mod open;
-mod repair;
 mod verify;
 
 pub(crate) use backup::{backup, restore};
 pub(crate) use open::open;
 #[cfg(test)]
-pub(crate) use repair::rebuild_all;
+pub(crate) use open::rebuild_all;
 pub(crate) use verify::verify;
