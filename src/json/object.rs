@@ -1,7 +1,7 @@
-//! A JSON object that is written piece by piece. It keeps the order of its fields, and texts of JSON as they were written: models
-//! write the fields of an answer in the order of its schema.
+//! A JSON object that is written piece by piece. It keeps the order of its fields, and texts of JSON as they were written:
+//! models write the fields of an answer in the order of its schema.
 //!
-//! An object and further fields: one JSON text.
+//! And an object and further fields as one JSON text.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

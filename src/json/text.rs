@@ -1,6 +1,5 @@
-//! What can be found in the text of JSON, or mended, before a parser sees it.
-//!
-//! The strings of a JSON text, which may be broken, or still come in.
+//! What can be found in the text of JSON, or mended, before a parser sees it; and its strings: the text may be broken, or still
+//! come in.
 
 use std::borrow::Cow;
 use std::io;

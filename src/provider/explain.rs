@@ -1,8 +1,7 @@
-//! From the words of a refusal, or the id of a rule, to what the rule says: `refusals` has the words.
+//! From the words of a refusal, or the id of a rule, to what the rule says.
 //!
-//! How providers word a refusal, and the rules that lead to it. The texts are those of the reports that the rules name.
-//!
-//! **To add one**: a row, in lower case, without quotation marks. The more particular text comes first.
+//! The table has how providers word a refusal, and the rules that lead to it. The texts are those of the reports that the rules
+//! name. **To add one**: a row, in lower case, without quotation marks. The more particular text comes first.
 
 use std::collections::HashMap;
 

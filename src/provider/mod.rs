@@ -9,7 +9,7 @@
 //!   `manner` (what its dialects may do otherwise), `check`, `render/`, `read/`, and its row.
 //! - `dialect/`: a file for each dialect that has rules of its own, and one for the others.
 //! - `parameters/`: what a request says beside its messages and tools, and where each wire has it.
-//! - the two tables below, and what looks something up in them: `names`, `explain/` (what a refusal means), and `repair/`, which
+//! - the two tables below, and what looks something up in them: `names`, `explain` (what a refusal means), and `repair/`, which
 //!   goes from wire to wire.
 //!
 //! **To add a wire**: its folder, declared here, and its row in [`WIRES`]. The row names all that the rest of the crate has

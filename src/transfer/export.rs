@@ -1,6 +1,5 @@
-//! Conversations out of a store, in any format.
-//!
-//! What messages hold of pictures, sounds and documents, as files beside an export.
+//! Conversations out of a store, in any format; and what messages hold of pictures, sounds and documents, as files beside an
+//! export.
 
 use std::collections::HashMap;
 use std::fs::{self, File};

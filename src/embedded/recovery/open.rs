@@ -1,6 +1,5 @@
-//! Opening: whether this is a store, whether it is the store that was here before, and which opening this is.
-//!
-//! What the opening of a store repairs or finishes: nobody else writes meanwhile.
+//! Opening: whether this is a store, whether it is the store that was here before, and which opening this is. It
+//! repairs and finishes what a crash or damage left: nobody else writes meanwhile.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;

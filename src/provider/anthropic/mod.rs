@@ -1,9 +1,9 @@
 //! Anthropic Messages: the request's `system` and `messages`.
 //!
-//! `rules` is when it refuses a request, with the sources, `types` the official package's types as tables; `check/`
-//! judges requests, `read/` takes messages from requests and answers, `render/` writes prompts; `manner` is how a
-//! server speaks it, `models` what the name of a model shows, `server_tools` what the provider runs itself. The row
-//! below is what the rest of the crate knows of the wire.
+//! `rules` is when it refuses a request, with the sources, `types` the official package's types, and the tools that the
+//! provider runs, as tables; `check/` judges requests, `read/` takes messages from requests and answers, `render/` writes
+//! prompts; `manner` is how a server speaks it, `models` what the name of a model shows. The row below is what the rest of the
+//! crate knows of the wire.
 
 pub(crate) mod check;
 pub(crate) mod manner;

@@ -1,9 +1,8 @@
-//! The official types of a message (anthropic 2.11.0, `MessageParam`). What a hosted tool has put into its own blocks is
-//! left to it: new kinds come with every release.
+//! The official types of a message (anthropic 2.11.0, `MessageParam`). What a hosted tool has put into its own blocks is left
+//! to it: new kinds come with every release.
 //!
-//! The tools that the provider runs itself, by name.
-//!
-//! The tables differ: results of `advisor` are known, and none of them is rendered.
+//! And the tools that the provider runs itself, by name. Their tables differ: results of `advisor` are known, and none of them
+//! is rendered.
 
 use crate::provider::check::shape::Type::{AnyObject, Array, Bool, Null, Object, OneOf, String};
 use crate::provider::check::shape::{Shape, Type, optional, required};
