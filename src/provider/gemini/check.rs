@@ -1,8 +1,8 @@
 //! Is a generateContent request accepted?
 //!
-//! First the request as a whole: its parameters, `systemInstruction`, its tools. Then one content: its role, its fields, its parts,
-//! their signatures. Then the contents in their sequence: which calls are answered, where, and whether the current turn bears its
-//! signatures.
+//! First the request as a whole: its parameters, `systemInstruction`, its tools. Then one content: its role, its fields, its
+//! parts, their signatures. Then the contents in their sequence: which calls are answered, where, and whether the current turn
+//! bears its signatures.
 
 use serde_json::Value;
 

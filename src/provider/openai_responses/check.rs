@@ -1,7 +1,7 @@
 //! Is a Responses request accepted?
 //!
-//! First the request as a whole: its parameters, its tools. Then one item: its type, its fields, its ids, and what its type asks
-//! for. Then the items in their sequence: which calls are answered, and what reasoning belongs to.
+//! First the request as a whole: its parameters, its tools. Then one item: its type, its fields, its ids, and what its type
+//! asks for. Then the items in their sequence: which calls are answered, and what reasoning belongs to.
 
 use std::collections::{HashMap, HashSet};
 

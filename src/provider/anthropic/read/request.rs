@@ -1,4 +1,5 @@
-//! The messages of a Messages request, whatever it took to write them; and one block of a message, of a request as of an answer.
+//! The messages of a Messages request, whatever it took to write them; and one block of a message, of a request as of an
+//! answer.
 //!
 //! What is stored with the provider, or says more than a chunk has a place for, stays the provider's block, too.
 

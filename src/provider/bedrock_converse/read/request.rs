@@ -1,5 +1,5 @@
-//! The messages of a Converse request, whatever it took to write them; and one block of a message, of a request as of an answer:
-//! what was said, the result of a tool, or media, which are a format, and bytes or where they are.
+//! The messages of a Converse request, whatever it took to write them; and one block of a message, of a request as of an
+//! answer: what was said, the result of a tool, or media, which are a format, and bytes or where they are.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
