@@ -373,6 +373,8 @@ fn parameters() -> Vec<(&'static str, Value, Settings)> {
                 ("max_output_tokens", json!(900)),
                 ("temperature", json!(0.5)),
                 ("top_p", json!(0.9)),
+                ("presence_penalty", json!(0.5)),
+                ("frequency_penalty", json!(0.5)),
                 ("reasoning.effort", json!("low")),
                 ("text.verbosity", json!("low")),
                 ("user", json!("u-1")),

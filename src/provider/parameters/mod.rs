@@ -7,7 +7,7 @@
 //!
 //! Sources: the references of the five APIs, "Create chat completion", "Create a model response", "Create a Message",
 //! `GenerationConfig`, `Converse`; the types of the vendors' Python SDKs (openai 3.52.0, anthropic 2.14.0, google-genai 3.4.0,
-//! botocore 1.44.8).
+//! botocore 1.44.8); for what other servers of Responses take, the Open Responses specification.
 
 pub(crate) mod choice;
 pub(crate) mod form;
@@ -51,6 +51,8 @@ pub(crate) struct Parameter {
     pub(crate) shape: Shape,
     /// Whether of all servers of Chat Completions only OpenAI's and Azure's are known to take it.
     pub(crate) is_openais: bool,
+    /// Whether Responses has it by the Open Responses specification alone: OpenAI's and Azure's servers are not known to take it.
+    is_open: bool,
 }
 
 impl Parameter {
@@ -63,7 +65,7 @@ impl Parameter {
     pub(crate) fn place(&self, target: Target) -> Option<&'static str> {
         let (wire, paths) = (column(target), self.paths(column(target)));
         if is_openais(target) {
-            return paths.first().copied();
+            return paths.first().copied().filter(|_| !(self.is_open && wire == RESPONSES));
         }
         paths.last().copied().filter(|_| !(self.is_openais && wire == CHAT))
     }
@@ -77,7 +79,7 @@ pub(crate) fn at(path: &str) -> Option<&'static Parameter> {
 }
 
 const fn parameter(shape: Shape, at: [&'static [&'static str]; WIRES.len()]) -> Parameter {
-    Parameter { at, shape, is_openais: false }
+    Parameter { at, shape, is_openais: false, is_open: false }
 }
 
 const fn same(at: [&'static [&'static str]; WIRES.len()]) -> Parameter {
@@ -85,7 +87,12 @@ const fn same(at: [&'static [&'static str]; WIRES.len()]) -> Parameter {
 }
 
 const fn openais(at: [&'static [&'static str]; WIRES.len()]) -> Parameter {
-    Parameter { at, shape: Shape::Same, is_openais: true }
+    Parameter { is_openais: true, ..same(at) }
+}
+
+/// A number of OpenAI's Chat Completions, of the Open Responses specification, and of Gemini.
+const fn penalty(name: &'static [&'static str], of_gemini: &'static [&'static str]) -> Parameter {
+    Parameter { is_open: true, ..same([name, name, &[], of_gemini, &[]]) }
 }
 
 /// Of OpenAI's two wires alone, under one name.
@@ -120,8 +127,8 @@ pub(crate) const TABLE: &[Parameter] = &[
     ),
     openais([&["seed"], &[], &[], &["generationConfig.seed"], &[]]),
     openais([&["n"], &[], &[], &["generationConfig.candidateCount"], &[]]),
-    same([&["presence_penalty"], &[], &[], &["generationConfig.presencePenalty"], &[]]),
-    same([&["frequency_penalty"], &[], &[], &["generationConfig.frequencyPenalty"], &[]]),
+    penalty(&["presence_penalty"], &["generationConfig.presencePenalty"]),
+    penalty(&["frequency_penalty"], &["generationConfig.frequencyPenalty"]),
     same([&["reasoning_effort"], &["reasoning.effort"], &[], &[], &[]]),
     openais([&["verbosity"], &["text.verbosity"], &[], &[], &[]]),
     // Two names for one opaque identifier of a person, against abuse.
@@ -165,5 +172,11 @@ mod tests {
         assert_eq!(place("user", "openai-responses/azure"), (Some("user"), 1));
         assert_eq!(place("safety_identifier", "anthropic"), (Some("metadata.user_id"), 1));
         assert_eq!(place("top_k", "openai-chat"), (None, 0));
+        for name in ["presence_penalty", "frequency_penalty"] {
+            assert_eq!(place(name, "openai-responses"), (None, 1));
+            assert_eq!(place(name, "openai-responses/azure"), (None, 1));
+            assert_eq!(place(name, "openai-responses/deepseek"), (Some(name), 1));
+            assert_eq!(place(name, "openai-chat/ollama"), (Some(name), 1));
+        }
     }
 }
