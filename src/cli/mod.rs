@@ -54,7 +54,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, ColorChoice, Command as Program, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{
+    ArgAction, Args, ColorChoice, Command as Program, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
+};
 
 use failure::{Exit, Failure, Outcome};
 use location::Location;
@@ -247,7 +249,8 @@ pub(crate) fn run() -> ExitCode {
 /// Reports a command line that cannot be read.
 fn misused(error: &clap::Error, json: bool) -> Exit {
     let _ = Output::new(Form { json, ..Form::default() });
-    match former(error) {
+    let arguments: Vec<_> = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    match former(error).or_else(|| repeated(error, &arguments)) {
         Some(failure) => output::error(&failure),
         None if json => {
             let text = error.to_string();
@@ -316,6 +319,28 @@ fn former(error: &clap::Error) -> Option<Failure> {
     let Some(ContextValue::String(given)) = error.get(kind) else { return None };
     let (former, now) = names.iter().find(|(former, _)| former == given)?;
     Some(Failure::usage(format!("`{prefix}{former}` is now `{prefix}{now}`")))
+}
+
+/// The failure of a command line that gives an option several values at once, though each needs the option.
+fn repeated(error: &clap::Error, arguments: &[String]) -> Option<Failure> {
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return None };
+    if given.starts_with('-') {
+        return None;
+    }
+    let at = arguments.iter().position(|argument| argument == given)?;
+    let before = arguments.get(..at)?.iter().rfind(|argument| argument.starts_with("--"))?;
+    let option = before.split_once('=').map_or(&**before, |(option, _)| option);
+    let name = option.strip_prefix("--")?;
+    let program = program();
+    let mut options = program.get_subcommands().flat_map(Program::get_arguments);
+    let takes_several = |arg: &clap::Arg| arg.get_long() == Some(name) && matches!(arg.get_action(), ArgAction::Append);
+    let cure = format!("give it for each of them: {option} A {option} B");
+    options
+        .any(takes_several)
+        .then(|| Failure::usage(format!("{option} takes one value, and `{given}` is another one")).with_cure(cure))
 }
 
 impl Command {

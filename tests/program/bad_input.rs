@@ -47,6 +47,24 @@ fn stores_that_are_none() {
 }
 
 #[test]
+fn an_option_for_several_values_is_given_for_each() {
+    let place = Place::new();
+    for (args, option, given) in [
+        (&["list", "--tag", "a", "b"][..], "--tag", "b"),
+        (&["list", "--tag=a", "b"], "--tag", "b"),
+        (&["list", "--tag", "a", "--tag", "b", "c"], "--tag", "c"),
+        (&["usage", "--by", "day", "model"], "--by", "model"),
+    ] {
+        let cure = format!("\n  cure: give it for each of them: {option} A {option} B");
+        fails(&place, args, "", 2, &format!("{option} takes one value, and `{given}` is another one{cure}"));
+    }
+    for args in [&["list", "a"][..], &["list", "--limit", "3", "b"], &["list", "--tag", "a", "--nope"]] {
+        let run = place.run(args);
+        assert!(run.exit == 2 && run.stderr.contains("unexpected argument"), "{args:?}: {}", run.stderr);
+    }
+}
+
+#[test]
 fn reading_commands_make_no_store() {
     let place = Place::new();
     let commands: [&[&str]; 12] = [
