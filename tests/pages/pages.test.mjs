@@ -485,7 +485,31 @@ const LOOKS = [
   ['missing', '/pages/conversations/nothing-here'],
   ['usage', '/pages/usage'],
   ['repair', '/pages/repair'],
+  ['docs', '/docs'],
 ];
+
+// What Swagger UI does not do, in its own part of the page, and in which colors. None of it is in files of ours: its badges and verbs are
+// pale, its tags are headings of the third rank below the first, each call is a button with buttons in it, its heading is outside of its
+// landmark, and its list of servers has no label.
+const SWAGGER = {
+  light: ['color-contrast', 'heading-order', 'nested-interactive', 'region', 'select-name'],
+  dark: ['heading-order', 'nested-interactive', 'region', 'select-name'],
+};
+
+// What axe finds on a page, but for what is named and is within an element.
+async function violations(page, named = [], within = 'none') {
+  await page.evaluate(AXE);
+  return page.evaluate(async ([named, within]) => {
+    const { violations } = await window.axe.run(document, { resultTypes: ['violations'] });
+    const isNamed = (id, { target }) => named.includes(id) && document.querySelector(target[0])?.closest(within);
+    const left = violations.map(({ id, nodes }) => ({ id, nodes: nodes.filter((node) => !isNamed(id, node)) }));
+    const found = left.filter(({ nodes }) => nodes.length > 0);
+    return {
+      ids: violations.map(({ id }) => id),
+      found: found.map(({ id, nodes }) => `${id}: ${nodes.map(({ target, failureSummary }) => `${target} ${failureSummary}`).join(' | ')}`),
+    };
+  }, [named, within]);
+}
 
 for (const colorScheme of ['light', 'dark']) {
   it(`every page is accessible and fits: ${colorScheme}`, async (kept) => {
@@ -496,16 +520,17 @@ for (const colorScheme of ['light', 'dark']) {
         const width = await page.evaluate(() => document.documentElement.scrollWidth);
         assert.equal(width <= viewport.width, true, `${name} is ${width} wide on ${size}`);
         await page.screenshot({ path: join(SHOTS, `${name}-${size}-${colorScheme}.png`), fullPage: name !== 'hostile' });
-        await page.evaluate(AXE);
-        const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
-        const found = violations.map((violation) => `${violation.id}: ${violation.nodes.map((node) => `${node.target} ${node.failureSummary}`).join(' | ')}`);
+        const known = name === 'docs' ? SWAGGER[colorScheme] : [];
+        const { ids, found } = await violations(page, known, '#viewer');
         assert.deepEqual(found, [], `${name}, ${size}, ${colorScheme}`);
+        assert.deepEqual(known.filter((id) => !ids.includes(id)), [], 'what is named is still so');
       }
     };
     for (const [name, path] of LOOKS) {
       await page.setViewportSize(WIDE);
       await page.go(path);
       if (name === 'conversation') await page.locator('details.thinking summary').click();
+      if (name === 'docs') await page.locator('.opblock').first().waitFor();
       if (name === 'usage') await page.getByText('The days as a table').click();
       if (name === 'repair') {
         const request = { messages: [{ role: 'user', content: 'hi' }, { role: 'assistant', content: '', tool_calls: [{ id: 'a', type: 'function', function: { name: 'ls', arguments: '{' } }] }, { role: 'user', content: 'go on' }] };
@@ -515,6 +540,7 @@ for (const colorScheme of ['light', 'dark']) {
       }
       await look(name);
     }
+    await page.go('/pages');
     await page.getByRole('button', { name: 'Log out' }).click();
     await look('login');
     if (colorScheme === 'light') {

@@ -15,7 +15,7 @@ export async function serve({ keys = true, config = '' } = {}) {
     execFileSync(CONVO, ['keys', 'create', '--keys', file, '--owner', owner, '--scopes', scopes], {
       stdio: ['ignore', 'pipe', 'ignore'],
     }).toString().trim();
-  const secrets = keys ? { ada: create('ada', 'read,append,delete'), grace: create('grace', 'read,append') } : {};
+  const secrets = keys ? { ada: create('ada', 'read,append,delete,admin'), grace: create('grace', 'read,append') } : {};
   const settings = join(dir, 'convo.toml');
   writeFileSync(settings, config);
   const args = ['--store', `sled:${join(dir, 'store')}?cache_mb=1`, '--json', 'serve', '--listen', '127.0.0.1:0', '--config', settings];
