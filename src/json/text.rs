@@ -26,6 +26,40 @@ pub(crate) fn mark_lone_surrogates(text: &str) -> (Cow<'_, str>, Option<char>) {
     (replace(text, &lone, &escape), Some(mark))
 }
 
+/// Gives `found` the place of each string, and of each name of a field (as `<key>`), that holds a mark. Goes as deep as the value.
+pub(crate) fn find_marked(value: &Value, mark: char, place: &str, found: &mut dyn FnMut(String)) {
+    match value {
+        Value::String(text) if text.contains(mark) => found(place.to_owned()),
+        Value::Array(items) => {
+            for (i, item) in items.iter().enumerate() {
+                find_marked(item, mark, &format!("{place}[{i}]"), found);
+            }
+        }
+        Value::Object(fields) => {
+            let dot = if place.is_empty() { "" } else { "." };
+            for (name, field) in fields {
+                if name.contains(mark) {
+                    found(format!("{place}{dot}<key>"));
+                }
+                find_marked(field, mark, &format!("{place}{dot}{name}"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether a text has a lone surrogate escape; and where the first one is, if the text is JSON.
+pub(crate) fn lone_surrogate(text: &str) -> Option<Option<String>> {
+    let (marked, mark) = mark_lone_surrogates(text);
+    let mark = mark?;
+    let mut first = None;
+    // The parser bounds how deep values are nested.
+    if let Ok(value) = value(&marked) {
+        find_marked(&value, mark, "", &mut |place| first = first.take().or(Some(place)));
+    }
+    Some(first)
+}
+
 fn replace<'a>(text: &'a str, lone: &[usize], escape: &str) -> Cow<'a, str> {
     if lone.is_empty() {
         return Cow::Borrowed(text);

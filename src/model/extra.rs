@@ -49,6 +49,13 @@ impl Extra {
         self.0.extend(fields.into_iter().filter(|(name, _)| names.insert(name.clone())));
     }
 
+    /// Gives fields another value.
+    pub(super) fn replace(&mut self, value: impl Fn(&str) -> Option<Json>) {
+        for (name, known) in &mut self.0 {
+            *known = value(name).unwrap_or_else(|| known.clone());
+        }
+    }
+
     /// Adds a field at the end.
     pub fn push(&mut self, name: impl Into<String>, value: Json) {
         self.0.push((name.into(), value));

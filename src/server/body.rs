@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use tokio::time::{sleep, timeout};
 
 use super::app::{App, Call};
@@ -196,7 +197,11 @@ pub(crate) fn text(body: &[u8]) -> Result<&str, Refusal> {
 
 /// A body that is a JSON object. No body counts as `{}`.
 pub(crate) fn json<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Refusal> {
-    let text = checked(body)?;
+    object(checked("", text(body)?)?)
+}
+
+/// As [`json`], of a text that is not checked: its raw values may be nested deeper, and have half characters.
+pub(crate) fn object<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Refusal> {
     let text = if text.trim().is_empty() { "{}" } else { text };
     // What is read field by field could also be a list of the values.
     if !text.trim_start().starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() {
@@ -211,23 +216,35 @@ pub(crate) fn json<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Refusal>
 
 /// As [`json`], for values that own their content, where an absent body is an error.
 pub(crate) fn required<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
-    if checked(body)?.trim().is_empty() {
+    if text(body)?.trim().is_empty() {
         return Err(Refusal::new(400, "missing_body", "the body is missing"));
     }
     json(body)
 }
 
-/// The text of a body that is not nested too deep, and has no half characters: no Rust string can hold one, and a
-/// replaced one would not be returned as it was.
-fn checked(body: &[u8]) -> Result<&str, Refusal> {
-    let text = text(body)?;
+/// A text that is not nested too deep, and has no half characters: no Rust string can hold one, and a replaced one would not be
+/// returned as it was.
+///
+/// `name`: that of the field whose value it is; empty for a body.
+fn checked<'a>(name: &str, text: &'a str) -> Result<&'a str, Refusal> {
+    let what = if name.is_empty() { "the body" } else { name };
     let depth = json::depth(text);
     if depth > Json::MAX_DEPTH {
-        let message = format!("the body is nested {depth} deep; at most {} are accepted", Json::MAX_DEPTH);
+        let message = format!("{what} is nested {depth} deep; at most {} are accepted", Json::MAX_DEPTH);
         return Err(Refusal::new(400, "invalid_json", message));
     }
-    if json::mark_lone_surrogates(text).1.is_some() {
-        return Err(Refusal::new(400, "invalid_json", "the body has a lone surrogate escape (\\ud800 to \\udfff)"));
-    }
-    Ok(text)
+    let Some(within) = json::lone_surrogate(text) else { return Ok(text) };
+    let within = within.unwrap_or_default();
+    let dot = if name.is_empty() || within.is_empty() || within.starts_with('[') { "" } else { "." };
+    let place = format!("{name}{dot}{within}");
+    let what = if place.is_empty() { what } else { &place };
+    let message =
+        format!("{what}: a lone surrogate escape (\\ud800 to \\udfff) is half a character; put U+FFFD in its place");
+    Err(Refusal { param: Some(place).filter(|place| !place.is_empty()), ..Refusal::new(400, "invalid_json", message) })
+}
+
+/// A part of a body, if it is there: not nested too deep, and without half characters.
+pub(crate) fn part<T: DeserializeOwned>(name: &str, raw: Option<&RawValue>) -> Result<Option<T>, Refusal> {
+    let Some(raw) = raw else { return Ok(None) };
+    serde_json::from_str(checked(name, raw.get())?).map(Some).map_err(|error| Refusal::value(name, &error.to_string()))
 }

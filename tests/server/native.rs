@@ -73,6 +73,72 @@ fn messages_are_appended_and_read() {
 }
 
 #[test]
+fn half_characters_and_depth_are_the_same_in_every_form_of_an_append() {
+    let server = Running::open();
+    let client = &server.client;
+    let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    let message = |text: &str, more: &str| {
+        format!(r#"{{"role":"user","chunks":[{{"type":"text","text":"{text}","mine":{more}}}],"of_mine":{more}}}"#)
+    };
+    let half = r#"{"a":"\ud800"}"#;
+    let forms: [(&str, &str, fn(&str) -> String); 4] = [
+        ("one", "application/json", str::to_owned),
+        ("array", "application/json", |message| format!("[{message}]")),
+        ("lines", "application/x-ndjson", |message| format!("{message}\n")),
+        ("changing", "application/json", |message| format!(r#"{{"messages":[{message}],"title":"t"}}"#)),
+    ];
+    for (name, kind, form) in forms {
+        let path = format!("/api/v1/conversations/{name}/messages");
+        let send = |message: &str| client.send("POST", &path, &[("content-type", kind)], form(message).as_bytes());
+        // What is unknown is kept as it is, also where half a character in a text is replaced.
+        assert_eq!(send(&message("whole", half)).ok().get("report"), None, "{name}");
+        let report = send(&message(r"a\ud800b", half)).ok()["report"].clone();
+        assert_eq!(report[0]["rule"], "surrogate_replaced", "{name}: {report}");
+        assert_eq!(report[0]["place"], "messages[0].chunks[0]", "{name}: {report}");
+        send(&message("deep", &deep(128))).ok();
+        let stored = client.get(&path).text();
+        assert_eq!(stored.matches(&format!(r#""of_mine":{half}"#)).count(), 2, "{name}: {stored}");
+        assert!(stored.contains("a\u{fffd}b") && stored.contains(r#""text":"a\ud800b""#), "{name}: {stored}");
+        // Each message has its own depth; what is too deep is named, and nothing is stored.
+        let refused = send(&message("deeper", &deep(129)));
+        assert_eq!(refused.code(400), "invalid_value", "{name}");
+        assert_eq!(refused.json()["error"]["param"], "messages[0].chunks[0].mine", "{name}: {}", refused.text());
+        assert_eq!(client.get(&path).text(), stored, "{name}");
+    }
+    // What has no room for half a character says where it is.
+    let places = [
+        ("POST", "/api/v1/conversations/one/messages", r#"{"messages":[],"title":"a\ud800"}"#, "title"),
+        (
+            "POST",
+            "/api/v1/conversations/one/messages",
+            r#"{"messages":[],"tags":{"add":["x","\udfff"]}}"#,
+            "tags.add[1]",
+        ),
+        (
+            "POST",
+            "/api/v1/conversations/one/messages",
+            r#"{"messages":[],"metadata":{"a":[{"\ud800":1}]}}"#,
+            "metadata.a[0].<key>",
+        ),
+        ("PUT", "/api/v1/conversations/one/metadata", r#"{"a":{"b":"\ud800"}}"#, "a.b"),
+        ("PUT", "/api/v1/conversations/one/title", r#"{"title":"\ud800"}"#, "title"),
+        ("POST", "/v1/conversations", r#"{"items":[{"role":"user","content":"a\ud800"}]}"#, "items[0].content"),
+    ];
+    let before = client.get("/api/v1/conversations/one").text();
+    for (verb, path, body, place) in places {
+        let refused = client.send(verb, path, &[], body.as_bytes());
+        assert_eq!(refused.code(400), "invalid_json", "{body}");
+        assert_eq!(refused.json()["error"]["param"], place, "{}", refused.text());
+    }
+    let metadata = format!(r#"{{"messages":[],"metadata":{{"a":{}}}}}"#, deep(128));
+    assert_eq!(
+        client.send("POST", "/api/v1/conversations/one/messages", &[], metadata.as_bytes()).code(400),
+        "invalid_json"
+    );
+    assert_eq!(client.get("/api/v1/conversations/one").text(), before);
+}
+
+#[test]
 fn appends_expect_and_repeat() {
     let server = Running::open();
     let client = &server.client;

@@ -97,6 +97,9 @@ pub(crate) enum Cited {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Surrogates {
     Request,
+    /// Of a message that was appended.
+    #[cfg(feature = "server")]
+    Chunk,
     Block,
     Arguments,
 }

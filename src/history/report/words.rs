@@ -66,6 +66,8 @@ impl<'a> Words<'a> {
             Fact::SurrogatesReplaced(of) => {
                 let of = match of {
                     Surrogates::Request => "the request",
+                    #[cfg(feature = "server")]
+                    Surrogates::Chunk => "the chunk, whose own text is kept as its `native`",
                     Surrogates::Block => "the original block",
                     Surrogates::Arguments => "the arguments",
                 };

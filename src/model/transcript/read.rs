@@ -169,6 +169,8 @@ pub(super) fn keep_lone_surrogates(text: &str, line: &mut Line) {
         #[serde(borrow, default)]
         chunks: Vec<&'a RawValue>,
     }
+    let fields = crate::json::fields::Fields::read(text).unwrap_or_default();
+    line.message.metadata.extra.replace(|name| json(fields.peek(name)?.get()));
     let chunks = serde_json::from_str::<Chunks<'_>>(text).map_or_else(|_| Vec::new(), |line| line.chunks);
     for (index, (raw, mended)) in chunks.iter().zip(&mut line.message.chunks).enumerate() {
         let raw = raw.get();

@@ -146,6 +146,10 @@ fn lone_surrogates_are_replaced_and_kept_raw() {
         assert_eq!(opaque.native, None);
         assert_eq!(Line::from_json(&line.message.to_json()).unwrap().message, line.message);
     }
+    // So may what is unknown of the message.
+    let line = Line::from_json(&format!(r#"{{"role":"user","chunks":[{raw}],"mine":{block},"null":null}}"#)).unwrap();
+    let extra: Vec<_> = line.message.metadata.extra.iter().map(|(name, json)| (name, json.as_str())).collect();
+    assert_eq!(extra, [("mine", block), ("null", "null")]);
     // What is still to be mended counts, and is kept with all that was kept before.
     let more = r#"{"type":"text","text":"b\udc00","native":{"wire":"transcript","json":"\ud83d"}}"#;
     let line = Line::from_json(&format!(r#"{{"role":"user","chunks":[{more}]}}"#)).unwrap();

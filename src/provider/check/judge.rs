@@ -4,7 +4,6 @@ use serde_json::{Map, Value};
 
 use super::finding::Finding;
 use super::findings::{DialectRules, Findings};
-use super::rule::ProtocolRule;
 use crate::json;
 use crate::provider::target::Target;
 
@@ -44,7 +43,8 @@ pub fn check(target: Target, json: &str) -> Result<Vec<Finding>, NotJson> {
     let mut findings = Findings::of(dialect);
     (wire.check)(target, &request, &mut findings);
     if let Some(mark) = mark {
-        find_marked(&request, "", mark, wire.surrogates, &mut findings);
+        let problem = "string holds a lone surrogate escape: half a character";
+        json::find_marked(&request, mark, "", &mut |place| findings.push(wire.surrogates.at(place, problem)));
     }
     if let Some(dialect) = target.dialect() {
         findings.take_over();
@@ -53,29 +53,6 @@ pub fn check(target: Target, json: &str) -> Result<Vec<Finding>, NotJson> {
     let mut findings = findings.into_kept();
     findings.sort_by_key(|finding| finding.level);
     Ok(findings)
-}
-
-/// Reports each string and key that holds `mark`. The parser has limited the depth.
-fn find_marked(value: &Value, place: &str, mark: char, rule: &ProtocolRule, out: &mut Findings) {
-    let problem = "string holds a lone surrogate escape: half a character";
-    match value {
-        Value::String(text) if text.contains(mark) => out.push(rule.at(place, problem)),
-        Value::Array(items) => {
-            for (i, item) in items.iter().enumerate() {
-                find_marked(item, &format!("{place}[{i}]"), mark, rule, out);
-            }
-        }
-        Value::Object(fields) => {
-            let dot = if place.is_empty() { "" } else { "." };
-            for (name, field) in fields {
-                if name.contains(mark) {
-                    out.push(rule.at(format!("{place}{dot}<key>"), problem));
-                }
-                find_marked(field, &format!("{place}{dot}{name}"), mark, rule, out);
-            }
-        }
-        _ => {}
-    }
 }
 
 /// The text is not JSON.

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use super::conversations::{TagChange, json};
 use super::parameters;
+use crate::history::report::{Fact, Surrogates};
 use crate::history::{Cursor, Entry, ReportLine, StoredMessage};
 use crate::log::reading::PageSize;
 use crate::log::{Changes, Receipt};
@@ -31,10 +32,7 @@ pub(super) fn append(call: &Call, body: &[u8]) -> Outcome {
     call.query.check(&["expect", "durability", "from"])?;
     let name = parameters::writable(call)?;
     let (messages, changes, report) = match call.query.get("from") {
-        None => {
-            let (messages, changes) = read(call, &name, body)?;
-            (messages, changes, Vec::new())
-        }
+        None => read(call, &name, body)?,
         Some(_) => {
             judged(call, body, Judged::Checked)?;
             let parsed = provider::parse(parameters::target(call, "from")?, body::text(body)?)?;
@@ -65,9 +63,10 @@ pub(super) struct Appended {
 struct Together<'a> {
     #[serde(borrow)]
     messages: Vec<&'a RawValue>,
-    title: Option<String>,
-    #[serde(default)]
-    tags: TagChange,
+    #[serde(borrow)]
+    title: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tags: Option<&'a RawValue>,
     #[serde(borrow)]
     metadata: Option<&'a RawValue>,
 }
@@ -80,7 +79,7 @@ struct Named {
 }
 
 /// One message, an array of them, one per line, or an object that has them and what changes with them.
-fn read(call: &Call, name: &Name, body: &[u8]) -> Result<(Vec<Message>, Changes), Refusal> {
+fn read(call: &Call, name: &Name, body: &[u8]) -> Result<(Vec<Message>, Changes, Vec<ReportLine>), Refusal> {
     let text = body::text(body)?;
     let mut changes = Changes::new();
     let content_type = call.header("content-type").unwrap_or_default();
@@ -92,15 +91,24 @@ fn read(call: &Call, name: &Name, body: &[u8]) -> Result<(Vec<Message>, Changes)
             .map_err(|error| Refusal::new(400, "invalid_json", format!("the body cannot be read: {error}")))?;
         raws.into_iter().map(RawValue::get).collect()
     } else if let Ok(Named { role: None, messages: Some(_) }) = serde_json::from_str(text) {
-        let Together { messages, title, tags, metadata } = body::json(body)?;
-        (changes.title, changes.add_tags, changes.remove_tags) = (title, tags.add, tags.remove);
-        changes.metadata = metadata.map(json).transpose()?;
+        // Of a message, its reader says what is wrong.
+        let Together { messages, title, tags, metadata } = body::object(text)?;
+        let TagChange { add, remove } = body::part("tags", tags)?.unwrap_or_default();
+        (changes.title, changes.add_tags, changes.remove_tags) = (body::part("title", title)?, add, remove);
+        let metadata: Option<Box<RawValue>> = body::part("metadata", metadata)?;
+        changes.metadata = metadata.as_deref().map(json).transpose()?;
         messages.into_iter().map(RawValue::get).collect()
     } else {
         vec![text.trim()]
     };
+    let mut report = Vec::new();
     let message = |(at, line): (usize, &&str)| {
-        let Line { conversation, message, .. } = Line::from_json(line).map_err(|error| expected(at, &error))?;
+        let line = Line::from_json(line).map_err(|error| expected(at, &error))?;
+        let Line { conversation, message, replaced_surrogates } = line;
+        for chunk in replaced_surrogates {
+            let note = ReportLine::new(Fact::SurrogatesReplaced(Surrogates::Chunk));
+            report.push(note.at(format!("messages[{at}].chunks[{chunk}]")));
+        }
         match conversation {
             Some(other) if call.own(&other).id() != name.id() => {
                 let param = format!("messages[{at}].conversation");
@@ -110,7 +118,7 @@ fn read(call: &Call, name: &Name, body: &[u8]) -> Result<(Vec<Message>, Changes)
         }
     };
     let messages = lines.iter().enumerate().map(message).collect::<Result<_, _>>()?;
-    Ok((messages, changes))
+    Ok((messages, changes, report))
 }
 
 fn expected(at: usize, error: &Expected) -> Refusal {

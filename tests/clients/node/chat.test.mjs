@@ -511,6 +511,44 @@ test("no part of a message is lost, whatever it is", async () => {
   }
 });
 
+// What the store's JSON has no room for.
+const HALF = "a\ud83d";
+const deep = (depth) => (depth === 0 ? HALF : { in: [deep(depth - 1)] });
+
+test("what is nested deep, and half a character, comes back as it was", async () => {
+  const app = await start([]);
+  for (const [at, odd] of [deep(1), deep(50), deep(64), deep(300), HALF].entries()) {
+    const id = next();
+    const asked = {
+      id: `m ${at}`, role: "user", metadata: { odd },
+      parts: [
+        { type: "text", text: HALF, providerMetadata: { x: { odd } } }, { type: "data-place", id: "d", data: { odd } },
+        { type: "file", mediaType: "image/png", filename: HALF, url: "data:image/png;base64,iVBORw0KGgo=", providerMetadata: { x: { odd } } },
+      ],
+    };
+    const parts = [
+      { type: "start" }, { type: "start-step" },
+      { type: "text-start", id: "1", providerMetadata: { x: { odd } } }, { type: "text-delta", id: "1", delta: "well" }, { type: "text-end", id: "1" },
+      { type: "tool-input-available", toolCallId: "c1", toolName: "double", input: { number: 4 }, providerMetadata: { x: { odd } } },
+      { type: "tool-output-available", toolCallId: "c1", output: odd },
+      { type: "tool-input-available", toolCallId: "c2", toolName: "double", input: {} },
+      { type: "tool-output-error", toolCallId: "c2", errorText: HALF },
+      { type: "finish-step" }, { type: "finish", finishReason: "stop", messageMetadata: { odd } },
+    ];
+    const turn = await app.store.turn({ id, messages: [asked], parentId: null });
+    const shown = await built(turn.stream(createUIMessageStream({ execute: ({ writer }) => parts.forEach((part) => writer.write(part)) })));
+    await turn.done;
+    const stored = await app.store.load(id);
+    assert.deepEqual(plain(stored), plain([asked, shown]), String(at));
+    const copy = next();
+    await app.store.append(copy, stored);
+    assert.deepEqual(plain(await app.store.load(copy)), plain(stored), String(at));
+    // Models get text.
+    const { request } = await app.client.prompt(copy, { for: "openai-chat" });
+    assert.equal(JSON.stringify(request).includes("\\ud83d"), false);
+  }
+});
+
 test("a stream that is cut after each part, and resumed by two pages, has each part once", async () => {
   const app = await start([]);
   const asked = { id: "m1", role: "user", parts: [{ type: "text", text: "go" }] };

@@ -1,7 +1,7 @@
 // How a chat of the AI SDK is written in a conversation: what a chunk has no field for is in its field `ai_sdk`.
 
 import type { UIMessage, UIMessageChunk } from "ai";
-import { kept } from "../kept.js";
+import { keep, kept, readable } from "../kept.js";
 import type { Chunk, Message, StoredMessage } from "../transcript.js";
 
 /** A part of a stream, with fields that a type for all of them does not know. */
@@ -16,7 +16,9 @@ export interface OfChunk {
   /** The parts of the stream that are still open while this one begins. */
   open?: string[];
   /** Fields of a whole message's part. */
-  rest?: Record<string, unknown>;
+  rest?: Record<string, unknown> | string;
+  /** A tool's output, where it differs from what others read. */
+  output?: string;
   /** What a page said of a call. */
   update?: Update;
 }
@@ -26,19 +28,29 @@ export interface OfMessage {
   /** The id of the message that the page shows. Steps and results of an answer have the same. */
   message: string;
   /** A message that was stored as a whole; `true` on what others read of it. */
-  whole?: UIMessage | true;
+  whole?: UIMessage | string | true;
   /** Fields that have no place of their own, such as `metadata`. */
-  rest?: Record<string, unknown>;
+  rest?: Record<string, unknown> | string;
 }
 
 /** A call whose result or approval comes from a page. */
 export type Update = { toolCallId: string; state: string; [field: string]: unknown };
 
-export function ofChunk(chunk: Chunk): Omit<OfChunk, "part"> & { part?: Part } {
-  const { part, ...rest } = (chunk.ai_sdk ?? {}) as OfChunk;
-  return part === undefined ? rest : { ...rest, part: kept(part) };
+export function ofChunk(chunk: Chunk): Omit<OfChunk, "part" | "rest"> & { part?: Part; rest?: Record<string, unknown> } {
+  const { part, rest, ...others } = (chunk.ai_sdk ?? {}) as OfChunk;
+  return { ...others, ...(part !== undefined && { part: kept(part) }), ...(rest !== undefined && { rest: kept(rest) }) };
 }
-export const ofMessage = (message: Message) => message.ai_sdk as OfMessage | undefined;
+
+export function ofMessage(message: Message) {
+  const of = message.ai_sdk as OfMessage | undefined;
+  if (of === undefined) return undefined;
+  const { whole, rest, ...others } = of;
+  return {
+    ...others,
+    ...(whole !== undefined && { whole: kept<UIMessage | true>(whole) }),
+    ...(rest !== undefined && { rest: kept(rest) }),
+  };
+}
 
 /** How an answer ended that did not end by itself. */
 export interface AnswerEnd {
@@ -71,12 +83,19 @@ export const marker = (ai_sdk: OfChunk): Chunk => ({ type: "text", text: "", ai_
 
 const filled = (fields: Record<string, unknown>) => (Object.keys(fields).length > 0 ? fields : undefined);
 
-/** A tool's output, as the content of a result. */
-export const content = (output: unknown) => (typeof output === "string" ? output : [{ type: "json", json: output ?? null }]);
+/** A tool's output, as the content of a result; and itself, where the store has no room for it as it is. */
+export function said(output: unknown): { content: string | { type: "json"; json: unknown }[]; own?: { output: string } } {
+  const own = keep(output);
+  const read = own === output ? output : readable(output);
+  const content = typeof read === "string" ? read : [{ type: "json" as const, json: read ?? null }];
+  return { content, ...(own !== output && { own: { output: own as string } }) };
+}
 
 /** The output of a result. Text that another program stored may be JSON. */
 export function output(chunk: Extract<Chunk, { type: "tool_result" }>): unknown {
   const { content } = chunk;
+  const own = ofChunk(chunk).output;
+  if (own !== undefined) return kept(own);
   if (typeof content === "string") return chunk.ai_sdk === undefined ? parsed(content) : content;
   const [first] = content;
   return content.length === 1 && first?.type === "json" ? first.json : content;
@@ -103,20 +122,27 @@ function fileChunk(part: Record<string, unknown>): Chunk {
   return { type: "file", ...(filename === undefined ? {} : { name: filename }), ...place, mime_type: mediaType, ai_sdk: { rest } };
 }
 
+function chunkOf(part: UIMessage["parts"][number]): Chunk {
+  if (part.type === "text") {
+    const { type, text, ...rest } = part;
+    const more = filled(rest);
+    return { type: "text", text, ...(more && { ai_sdk: { rest: more } }) };
+  }
+  if (part.type === "file") return fileChunk({ ...part });
+  return { type: "opaque", provider: "ai-sdk", kind: part.type, json: part };
+}
+
 /** A message of a page that is no answer, as it is stored. */
 export function toMessage(message: UIMessage): Message {
   const { id, role, parts, ...others } = message;
   const chunks = parts.map((part): Chunk => {
-    if (part.type === "text") {
-      const { type, text, ...rest } = part;
-      const more = filled(rest);
-      return { type: "text", text, ...(more && { ai_sdk: { rest: more } }) };
-    }
-    if (part.type === "file") return fileChunk({ ...part });
-    return { type: "opaque", provider: "ai-sdk", kind: part.type, json: part };
+    const own = keep(part);
+    const chunk = chunkOf(part);
+    // Where the store has no room for a part as it is, others read what it has room for.
+    return own === part ? chunk : { ...readable(chunk), ai_sdk: { rest: own as string } };
   });
   const rest = filled(others);
-  return { role, id, chunks, ai_sdk: { message: id, ...(rest && { rest }) } };
+  return { role, id, chunks, ai_sdk: { message: id, ...(rest && { rest: keep(rest) }) } };
 }
 
 /** The parts of a message that is no answer. */
@@ -134,7 +160,7 @@ export function toParts(chunks: Chunk[]): Part[] {
         return [{ type: "file", mediaType, url, ...(chunk.name === undefined ? {} : { filename: chunk.name }), ...rest }];
       }
       case "opaque":
-        return chunk.provider === "ai-sdk" ? [chunk.json as Part] : [];
+        return chunk.provider === "ai-sdk" ? [(rest ?? chunk.json) as Part] : [];
       default:
         return [];
     }
@@ -165,8 +191,8 @@ export function toWhole(message: UIMessage): Message[] {
   let results: Chunk[] = [];
   const ai_sdk = { message: message.id, whole: true };
   const end = () => {
-    if (chunks.length > 0) messages.push({ role: "assistant", id: message.id, chunks, ai_sdk });
-    for (const result of results) messages.push({ role: "tool", chunks: [result], ai_sdk });
+    if (chunks.length > 0) messages.push({ role: "assistant", id: message.id, chunks: readable(chunks), ai_sdk });
+    for (const result of results) messages.push({ role: "tool", chunks: [readable(result)], ai_sdk });
     [chunks, results] = [[], []];
   };
   for (const part of message.parts as Part[]) {
@@ -179,14 +205,14 @@ export function toWhole(message: UIMessage): Message[] {
       const { toolCallId: id, toolName: name, state } = call;
       chunks.push({ type: "tool_call", id, name, arguments: JSON.stringify(part.input ?? {}) });
       const failed = state === "output-error" || state === "output-denied";
-      const said = failed ? String(part.errorText ?? "This call was not approved.") : content(part.output);
+      const content = failed ? String(part.errorText ?? "This call was not approved.") : said(part.output).content;
       if (failed || state === "output-available") {
-        results.push({ type: "tool_result", tool_call_id: id, name, content: said, ...(failed && { is_error: true }), ai_sdk: {} });
+        results.push({ type: "tool_result", tool_call_id: id, name, content, ...(failed && { is_error: true }), ai_sdk: {} });
       }
     }
   }
   end();
   if (messages[0]?.role !== "assistant") messages.unshift({ role: "assistant", id: message.id, chunks: [marker({})], ai_sdk });
-  messages[0]!.ai_sdk = { ...ai_sdk, whole: message };
+  messages[0]!.ai_sdk = { ...ai_sdk, whole: keep(message) };
   return messages;
 }

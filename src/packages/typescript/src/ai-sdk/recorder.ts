@@ -4,7 +4,7 @@ import type { Client } from "../client.js";
 import { keep } from "../kept.js";
 import type { Chunk, StoredMessage } from "../transcript.js";
 import type { OfChunk, Part } from "./form.js";
-import { content } from "./form.js";
+import { said } from "./form.js";
 
 /** A server ends an answer of which it hears nothing for some minutes; a tool may take longer. */
 const SIGN_OF_LIFE = 60_000;
@@ -202,7 +202,7 @@ export class Recorder {
 
   #start(part: Part) {
     const kind = part.type === "text-start" ? { type: "text", text: "" } : { type: "thinking", thinking: "" };
-    const block = this.#step.start({ ...kind, ai_sdk: { part, ...this.#others() } });
+    const block = this.#step.start({ ...kind, ai_sdk: { part: keep(part), ...this.#others() } });
     const end = { type: part.type.replace("start", "end"), id: part.id };
     this.#open.push({ key: keyOf(part), block, end });
   }
@@ -238,7 +238,7 @@ export class Recorder {
     const call = known ?? { name: toolName, text: "" };
     if (!known) {
       this.#calls.set(toolCallId, call);
-      const begun = part.type === "tool-input-start" ? { part } : {};
+      const begun = part.type === "tool-input-start" ? { part: keep(part) } : {};
       const ai_sdk = { ...begun, ...this.#others() };
       call.block = this.#step.start({ type: "tool_use", id: toolCallId, name: toolName, input: {}, ai_sdk });
       this.#called++;
@@ -262,15 +262,16 @@ export class Recorder {
     if (part.preliminary) return;
     if (part.providerExecuted) return this.#mark(part);
     const isError = part.type !== "tool-output-available";
-    const said = part.type === "tool-output-denied" ? "This call was not approved." : (part.errorText as string | undefined);
+    const why = part.type === "tool-output-denied" ? "This call was not approved." : (part.errorText as string | undefined);
+    const { content, own } = said(isError ? (why ?? "") : output);
     const { errorText, ...others } = rest;
     const chunk: Chunk = {
       type: "tool_result",
       tool_call_id: toolCallId,
       name: this.#calls.get(toolCallId)?.name,
-      content: isError ? (said ?? "") : content(output),
+      content,
       ...(isError && { is_error: true }),
-      ai_sdk: { part: others },
+      ai_sdk: { part: keep(others), ...own },
     };
     await this.client.append(this.chat, { role: "tool", chunks: [chunk], ai_sdk: { message: this.id } });
     this.#waiting.delete(toolCallId);
@@ -281,7 +282,7 @@ export class Recorder {
     const [, media_type, data] = /^data:(image\/[^;,]*);base64,(.*)$/s.exec(url) ?? [];
     if (data === undefined) return this.#mark(part);
     const source = { type: "base64", media_type, data };
-    this.#step.stop(this.#step.start({ type: "image", source, ai_sdk: { part: rest, ...this.#others() } }));
+    this.#step.stop(this.#step.start({ type: "image", source, ai_sdk: { part: keep(rest), ...this.#others() } }));
   }
 
   /** Calls that have their results are followed by a step, which begins before this one ends: there is no moment without one. */

@@ -2,6 +2,7 @@
 
 import { readUIMessageStream } from "ai";
 import type { UIMessage, UIMessageChunk } from "ai";
+import { kept } from "../kept.js";
 import type { Chunk, StoredMessage } from "../transcript.js";
 import type { AnswerEnd, Part, Update } from "./form.js";
 import { asChunk, callOf, closing, endOf, ofChunk, ofMessage, output, parsed, toParts, toUser } from "./form.js";
@@ -40,7 +41,7 @@ export class Replay {
   /** A chunk of a message, or a piece of it. `index` is that of the message. */
   piece(index: number, chunkIndex: number, chunk: Chunk) {
     const place = `${index} ${chunkIndex}`;
-    const { part, open } = ofChunk(chunk);
+    const { part, open, output: own } = ofChunk(chunk);
     const isNew = !this.#seen.has(place);
     this.#seen.add(place);
     if (isNew && chunk.type !== "tool_result") {
@@ -60,8 +61,9 @@ export class Replay {
       case "tool_result": {
         const { tool_call_id = "", is_error, content } = chunk;
         const denied = part?.type === "tool-output-denied";
+        const errorText = own !== undefined ? kept(own) : typeof content === "string" ? content : JSON.stringify(content);
         const said = is_error
-          ? { type: "tool-output-error", ...(denied ? {} : { errorText: typeof content === "string" ? content : JSON.stringify(content) }) }
+          ? { type: "tool-output-error", ...(denied ? {} : { errorText }) }
           : { type: "tool-output-available", output: output(chunk) };
         return this.#result(tool_call_id, { toolCallId: tool_call_id, ...said, ...part });
       }

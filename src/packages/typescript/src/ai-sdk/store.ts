@@ -6,7 +6,7 @@ import type { Client } from "../client.js";
 import { NotFoundError, StaleHeadError } from "../errors.js";
 import type { Message, StoredMessage } from "../transcript.js";
 import type { AnswerEnd, Part, Update } from "./form.js";
-import { asChunk, callOf, closing, content, endOf, marker, ofChunk, ofMessage, toMessage, toWhole } from "./form.js";
+import { asChunk, callOf, closing, endOf, marker, ofChunk, ofMessage, said, toMessage, toWhole } from "./form.js";
 import { Ended, Recorder } from "./recorder.js";
 import type { Shown } from "./replay.js";
 import { Replay, replayed, shown, updated } from "./replay.js";
@@ -360,10 +360,10 @@ function toUpdate(message: string, update: Update): Message {
   const ai_sdk = { message };
   if (state === "approval-responded") return { role: "assistant", id: message, chunks: [marker({ update })], ai_sdk };
   const failed = state === "output-error";
-  const said = failed ? String(update.errorText) : content(update.output);
+  const { content, own } = said(failed ? String(update.errorText) : update.output);
   const part = { type: failed ? "tool-output-error" : "tool-output-available", toolCallId };
   const isError = failed ? { is_error: true } : {};
-  return { role: "tool", chunks: [{ type: "tool_result", tool_call_id: toolCallId, content: said, ...isError, ai_sdk: { part } }], ai_sdk };
+  return { role: "tool", chunks: [{ type: "tool_result", tool_call_id: toolCallId, content, ...isError, ai_sdk: { part, ...own } }], ai_sdk };
 }
 
 /** Calls without a result would be refused: they get one that says so. */
