@@ -5,10 +5,12 @@ import inspect
 import json
 import os
 import pathlib
+import queue
 import re
 import subprocess
 import sys
 import threading
+import time
 
 import conversation_store
 import httpx
@@ -47,6 +49,28 @@ def test_it_imports_no_framework():
     imported = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert "httpx" in imported
     assert not {"agents", "claude_agent_sdk", "google", "langchain_core", "pydantic", "pydantic_ai"} & set(imported)
+
+
+def test_what_was_used_is_added_up_over_all_pages(address):
+    pages = [
+        {"rows": [{"model": "a", "answers": 1, "input": 10}, {"model": "b", "answers": 2, "input": 5}], "next": "1_x"},
+        {"rows": [], "next": "2_x"},
+        {"rows": [{"model": "", "answers": 4, "input": 1}, {"model": "b", "answers": 8, "input": 5}]},
+    ]
+    asked = []
+
+    def answer(request):
+        asked.append(request.url.params.get("after"))
+        return httpx.Response(200, json=pages[len(asked) - 1])
+
+    with Client(address, transport=httpx.MockTransport(answer)) as client:
+        rows = client.usage(by=["model"])
+    assert asked == [None, "1_x", "2_x"]
+    assert rows == [
+        {"model": "", "answers": 4, "input": 1},
+        {"model": "a", "answers": 1, "input": 10},
+        {"model": "b", "answers": 10, "input": 10},
+    ]
 
 
 def test_lists_and_messages_come_page_by_page(client, name):
@@ -159,7 +183,9 @@ def test_what_a_provider_says_is_read_checked_and_repaired(client, name):
     assert client.next_step(name)["step"] == "await_user"
     assert client.message(name, 1)["model"] == "m-1"
     assert [place["conversation"] for place in client.find("item-of-mine")] == [client.describe(name)["conversation"]]
-    assert isinstance(client.usage(by=["day", "model"]), list)
+    assert [(row["model"], row["uncounted"]) for row in client.usage(by=["model"], tags=[name])] == []
+    client.change_tags(name, add=[name])
+    assert [(row["model"], row["uncounted"]) for row in client.usage(by=["model"], tags=[name])] == [("m-1", 1)]
     request = {"model": "m", "messages": [{"role": "tool", "tool_call_id": "x", "content": "y"}]}
     assert not client.check("openai-chat", request)["accepted"]
     repaired = client.repair("openai-chat", {**request, "messages": [*request["messages"], {"role": "user", "content": "hi"}]})
@@ -296,6 +322,42 @@ def test_a_follower_goes_on_over_kills(server, name):
             next(client.follow(name, since=later))
 
 
+def test_a_follower_is_closed_by_another_thread(server, name):
+    """While it waits for an entry, while it has one, and while it waits for a server."""
+
+    def followed(follower, seen):
+        for entry in follower:
+            seen.put(entry["seq"])
+        seen.put("ended")
+
+    def begin(client):
+        follower, seen = client.follow(name), queue.Queue()
+        threading.Thread(target=followed, args=(follower, seen), daemon=True).start()
+        assert seen.get(timeout=30) == 1
+        return follower, seen
+
+    with Client(server.address, server.secrets["ada"]) as client:
+        client.append(name, said("0"))
+        for at in range(20):
+            follower, seen = begin(client)
+            if at % 2:
+                # It has begun to wait.
+                while not follower._asking.locked():
+                    time.sleep(0.001)
+            follower.close()
+            assert seen.get(timeout=30) == "ended"
+            assert list(follower) == []
+            follower.close()
+        follower, seen = begin(client)
+        port = server.address.rpartition(":")[2]
+        server.kill()
+        while not follower._following._failed_since:
+            time.sleep(0.001)
+        follower.close()
+        assert seen.get(timeout=30) == "ended"
+        server.start(port)
+
+
 def test_a_follower_that_comes_back_after_a_deletion_has_ended(server, name):
     with Client(server.address, server.secrets["ada"]) as client:
         client.append(name, said("0"))
@@ -347,7 +409,7 @@ def test_followers_keep_no_call_waiting(address, name):
     assert asyncio.run(program()) == [(1, 2)] * 120
 
 
-@pytest.mark.parametrize("key", ["", ".", ".."])
+@pytest.mark.parametrize("key", ["", ".", "..", "a\ud800"])
 def test_what_an_address_takes_for_a_step_is_no_name(client, key):
     for call in (client.describe, client.delete, client.entries, lambda key: list(client.messages(key)), lambda key: next(client.follow(key))):
         with pytest.raises(ValueError, match="no conversation can be named"):

@@ -6,7 +6,7 @@ import json
 import uuid
 from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, cast
 from urllib.parse import quote
 
 from ._types import (
@@ -31,6 +31,9 @@ from ._types import (
 
 T = TypeVar("T")
 Json = Mapping[str, object]
+
+#: What rows of usage are counted by.
+_APART = ("day", "model", "conversation", "error")
 
 
 @dataclass(frozen=True)
@@ -57,8 +60,8 @@ class Pages(Generic[T]):
 
 def _path(conversation: str, rest: str = "") -> str:
     """The path of a conversation, or of what it has."""
-    # An address takes these for steps in a path.
-    if conversation in ("", ".", ".."):
+    # An address takes the dots for steps in a path, and has no half characters.
+    if conversation in ("", ".", "..") or any("\ud800" <= character <= "\udfff" for character in conversation):
         raise ValueError(f"no conversation can be named {conversation!r} in an address")
     return f"/api/v1/conversations/{quote(conversation, safe='')}{rest}"
 
@@ -102,9 +105,11 @@ def conversations(
     since: str | None = None,
     until: str | None = None,
     sort: Literal["newest", "oldest", "created"] | None = None,
+    owner: str | None = None,
     page_size: int = 100,
 ) -> Pages[Conversation]:
-    """The owner's conversations, page by page: those with all tags, and with these fields of metadata; newest activity first."""
+    """The owner's conversations, page by page: those with all tags, and with these fields of metadata; newest activity first.
+    `owner` is for keys with the scope `admin`."""
     fields = {
         f"metadata[{name}]": value if isinstance(value, str) else json.dumps(value) for name, value in (metadata or {}).items()
     }
@@ -123,6 +128,7 @@ def conversations(
             since=since,
             until=until,
             sort=sort,
+            owner=owner,
             limit=page_size,
             after=after,
             **fields,
@@ -296,6 +302,7 @@ def search(
     role: str | None = None,
     since: str | None = None,
     until: str | None = None,
+    owner: str | None = None,
     page_size: int = 20,
 ) -> Pages[dict[str, Any]]:
     """What has all of the words, with any ending, best first, page by page: texts and titles, unless `within` says otherwise."""
@@ -310,6 +317,7 @@ def search(
             role=role,
             since=since,
             until=until,
+            owner=owner,
             limit=page_size,
             after=after,
             **{"in": list(within) or None},
@@ -324,16 +332,33 @@ def usage(
     since: str | None = None,
     until: str | None = None,
     tags: Sequence[str] = (),
-) -> Call[list[Usage]]:
-    """The stored answers, their tokens, and errors."""
-    return _get(
-        "/api/v1/usage",
-        lambda answer: list(answer["rows"]),
-        by=",".join(by) or None,
-        since=since,
-        until=until,
-        tag=list(tags) or None,
-    )
+    owner: str | None = None,
+) -> Pages[Usage]:
+    """The stored answers, their tokens, and errors: all of them, however many pages that takes."""
+
+    def page(after: str | None) -> Call[tuple[list[Usage], str | None]]:
+        return _get(
+            "/api/v1/usage",
+            lambda answer: (answer["rows"], answer.get("next")),
+            by=",".join(by) or None,
+            since=since,
+            until=until,
+            tag=list(tags) or None,
+            owner=owner,
+            after=after,
+        )
+
+    return Pages(page, None)
+
+
+def _added_up(rows: Iterable[Usage]) -> list[Usage]:
+    """The rows of all pages, each of its kind once, in the order of one page."""
+    sums: dict[tuple[str, ...], dict[str, Any]] = {}
+    for row in rows:
+        fields = cast(dict[str, Any], row)
+        known = sums.setdefault(tuple(fields.get(name, "") for name in _APART), {})
+        known.update({name: value if name in _APART else known.get(name, 0) + value for name, value in fields.items()})
+    return [cast(Usage, sums[apart]) for apart in sorted(sums)]
 
 
 def check(target: str, request: object) -> Call[Checked]:

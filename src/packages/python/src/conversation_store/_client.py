@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import socket
+import threading
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator
 from types import TracebackType
@@ -68,6 +71,27 @@ class _Listing(Generic[P, T]):
         return _named(lambda *args, **named: walk(self._describe(*args, **named)), self._describe)
 
 
+class _Whole(Generic[P, T]):
+    """A list in pages as a method of both clients, which gives what all pages come to."""
+
+    def __init__(self, describe: Callable[P, Pages[T]], of: Callable[[list[T]], list[T]]) -> None:
+        self._describe, self._of = describe, of
+        self.__doc__ = describe.__doc__
+        self.__wrapped__ = describe
+
+    @overload
+    def __get__(self, client: None, owner: type) -> _Whole[P, T]: ...
+    @overload
+    def __get__(self, client: Client, owner: type) -> Callable[P, list[T]]: ...
+    @overload
+    def __get__(self, client: AsyncClient, owner: type) -> Callable[P, Awaitable[list[T]]]: ...
+    def __get__(self, client: Client | AsyncClient | None, owner: type) -> Any:
+        if client is None:
+            return self
+        gather: Callable[[Pages[T], Callable[[list[T]], list[T]]], Any] = client.gather
+        return _named(lambda *args, **named: gather(self._describe(*args, **named), self._of), self._describe)
+
+
 def _named(method: Callable[..., Any], described: Callable[..., Any]) -> Callable[..., Any]:
     method.__name__, method.__doc__ = described.__name__, described.__doc__
     method.__dict__["__wrapped__"] = described
@@ -100,7 +124,7 @@ class _Methods:
     exchange = _Method(_calls.exchange)
     find = _Method(_calls.find)
     search = _Listing(_calls.search)
-    usage = _Method(_calls.usage)
+    usage = _Whole(_calls.usage, _calls._added_up)
     check = _Method(_calls.check)
     repair = _Method(_calls.repair)
     targets = _Method(_calls.targets)
@@ -167,6 +191,9 @@ class Client(_Methods):
             if at is None:
                 return
 
+    def gather(self, pages: Pages[T], of: Callable[[list[T]], list[T]]) -> list[T]:
+        return of(list(self.walk(pages)))
+
     def follow(self, conversation: str, *, since: int | str | None = None, patience: float = 300) -> Follower:
         """The entries of a conversation from a seq or a cursor on, then each new one as soon as it is durable. It ends when the
         conversation is deleted. A lost connection is made again, for `patience` seconds."""
@@ -174,11 +201,15 @@ class Client(_Methods):
 
 
 class Follower(Iterator[Entry]):
-    """An iterator of entries, which may be used with `with`."""
+    """An iterator of entries, which may be used with `with`. It may be closed from another thread than the one that waits for an
+    entry: that one has the end then."""
 
     def __init__(self, client: Client, http: httpx.Client, following: Following) -> None:
         self._following = following
-        self._entries = _followed(client, http, following)
+        self._end = _End()
+        self._entries = _followed(client, http, following, self._end)
+        #: Held by who asks for an entry.
+        self._asking = threading.Lock()
 
     def __enter__(self) -> Follower:
         return self
@@ -187,11 +218,18 @@ class Follower(Iterator[Entry]):
         self.close()
 
     def __next__(self) -> Entry:
-        return next(self._entries)
+        with self._asking:
+            return next(self._entries)
 
     def close(self) -> None:
         """Ends it."""
-        self._entries.close()
+        self._end.come()
+        # Who waits for an entry leaves by itself.
+        if self._asking.acquire(blocking=False):
+            try:
+                self._entries.close()
+            finally:
+                self._asking.release()
 
     @property
     def cursor(self) -> str | int | None:
@@ -199,23 +237,61 @@ class Follower(Iterator[Entry]):
         return self._following.cursor
 
 
-def _followed(client: Client, http: httpx.Client, following: Following) -> Generator[Entry, None, None]:
+class _End:
+    """The end of a follower, which another thread may cause. It is no part of the follower, and holds none: one that nobody has
+    any more goes at once, and not when Python collects cycles, which may be in the middle of a call of `httpx`."""
+
+    def __init__(self) -> None:
+        self.has_come = threading.Event()
+        self._lock = threading.Lock()
+        self._answer: httpx.Response | None = None
+
+    def come(self) -> None:
+        with self._lock:
+            self.has_come.set()
+            if self._answer is not None:
+                _cut(self._answer)
+
+    def cuts(self, answer: httpx.Response | None) -> None:
+        """The answer that is read from now on."""
+        with self._lock:
+            self._answer = answer
+            if answer is not None and self.has_come.is_set():
+                _cut(answer)
+
+
+def _cut(answer: httpx.Response) -> None:
+    """Ends the connection of an answer under whoever reads it."""
+    stream = answer.extensions.get("network_stream")
+    connection = stream.get_extra_info("socket") if stream is not None else None
+    if isinstance(connection, socket.socket):
+        with contextlib.suppress(OSError):
+            # That of the class for TLS is not for two threads.
+            socket.socket.shutdown(connection, socket.SHUT_RDWR)
+
+
+def _followed(client: Client, http: httpx.Client, following: Following, end: _End) -> Generator[Entry, None, None]:
     following.begins_at(client.send(following.beginning()))
-    while not following.has_ended:
+    while not (following.has_ended or end.has_come.is_set()):
         try:
             with http.stream(**following.request()) as response:
                 if response.is_success:
                     following.connected()
+                    end.cuts(response)
                     for line in response.iter_lines():
                         if entry := following.take(line):
                             yield entry
+                        if end.has_come.is_set():
+                            return
                     delay = following.lost(httpx.ReadError("the server ended the stream"))
                 else:
                     response.read()
                     delay = following.refused(response)
         except httpx.TransportError as failure:
-            delay = following.lost(failure)
-        time.sleep(delay)
+            delay = 0 if end.has_come.is_set() else following.lost(failure)
+        finally:
+            end.cuts(None)
+        end.has_come.wait(delay)
 
 
 class AsyncClient(_Methods):
@@ -259,6 +335,9 @@ class AsyncClient(_Methods):
                 yield item
             if at is None:
                 return
+
+    async def gather(self, pages: Pages[T], of: Callable[[list[T]], list[T]]) -> list[T]:
+        return of([item async for item in self.walk(pages)])
 
     def follow(self, conversation: str, *, since: int | str | None = None, patience: float = 300) -> AsyncFollower:
         """As `Client.follow`, with `async for` and `async with`."""
