@@ -109,7 +109,8 @@ pub use log::{
 #[cfg(feature = "postgres")]
 pub use log::{Migration, MovingBucket, ShardCluster, Shards};
 pub use store::{
-    Begun, MessageWriter, Pruned, Retention, StopHandle, Store, StoreOptions, Tail, Usage, UsageBy, UsageQuery,
+    Begun, MessageWriter, Pruned, Retention, StopHandle, Store, StoreOptions, Tail, Usage, UsageBy, UsagePage,
+    UsageQuery,
 };
 
 /// The programs in README are compiled and run with the tests.

@@ -25,7 +25,8 @@ Examples:
   convo usage --by error,model
   convo usage --by model --prices prices.json
 
-Counts what providers wrote in `usage`, of the conversations of --owner, or of those without an owner. Input is all that the model \
+Counts what providers wrote in `usage`, of the conversations of --owner, or of those without an owner. It reads all that were used \
+since --since. Input is all that the model \
 read: CACHED and WRITTEN are the parts of it that came from a cache and went to one. Output is all that it wrote: REASONING is a part \
 of it. Answers that are hidden or were cut off count as well; what forks share counts once. UNCOUNTED are the answers without counts. \
 ERRORS are those that are stored, by the code of the provider, and the answers that were interrupted.

@@ -408,7 +408,6 @@ impl ListItem {
 
 impl ListItem {
     /// Its place in the list.
-    #[cfg(any(feature = "mcp", feature = "server"))]
     pub(crate) fn cursor(&self) -> ListCursor {
         ListCursor(Place { micros: self.last_activity.as_micros(), conversation: self.id })
     }

@@ -122,7 +122,7 @@ pub(crate) struct Caller {
     pub(crate) session: Option<SessionId>,
     /// Whether items come as a provider accepts them, unless the request says otherwise.
     pub(crate) repaired: bool,
-    /// Whether the request named the owner, and not the key.
+    /// Whether the owner is not the key's: the request names another one, or what is another's.
     pub(crate) on_behalf: bool,
 }
 
@@ -172,6 +172,13 @@ impl Call {
     /// A conversation of the caller's.
     pub(crate) fn own(&self, name: impl Into<Name>) -> Name {
         name.into().with_owner(&*self.caller.owner)
+    }
+
+    /// The same request for the conversations of this owner.
+    pub(crate) fn of(&self, owner: String) -> Self {
+        let on_behalf = self.caller.on_behalf || owner != self.caller.owner;
+        let caller = Caller { owner, on_behalf, ..self.caller.clone() };
+        Self { caller, ..self.clone() }
     }
 
     /// A header's value, if it is text.

@@ -34,7 +34,7 @@ pub enum Scope {
     Append,
     /// To remove, redact and delete.
     Delete,
-    /// To check and back up the whole store, and to read its metrics.
+    /// To check and back up the whole store, to read its metrics, and to look at what any owner has.
     Admin,
     /// To act for any owner, whom each request names.
     Impersonate,
@@ -245,7 +245,7 @@ impl KeyFile {
 /// Fails on an owner that no key, and no request, may have.
 pub(crate) fn check_owner(owner: &str) -> Result<()> {
     if owner.trim().is_empty() {
-        return Err(Error::InvalidInput("a key needs an owner".to_owned()));
+        return Err(Error::InvalidInput("an owner has a name that is not blank".to_owned()));
     }
     if owner.starts_with(RESERVED) {
         return Err(Error::InvalidInput(format!("owners that begin with {RESERVED:?} are the server's own")));

@@ -111,7 +111,14 @@ fn encoded(text: &str) -> String {
 }
 
 /// A request to a documented route that names a conversation, and an item.
-fn documented(route: &Route, form: &[String; 2], item: &str, cursor: &str, dice: &mut Dice) -> Asked {
+fn documented(
+    route: &Route,
+    form: &[String; 2],
+    item: &str,
+    cursor: &str,
+    names_owner: bool,
+    dice: &mut Dice,
+) -> Asked {
     let id = if route.path.starts_with("/v1") { &form[1] } else { &form[dice.below(2)] };
     let path = route.path.replace("{conversation}", &encoded(id)).replace("{item}", item).replace("{message}", "0");
     let (mut query, mut headers) = (Vec::new(), String::new());
@@ -124,9 +131,10 @@ fn documented(route: &Route, form: &[String; 2], item: &str, cursor: &str, dice:
             "Idempotency-Key" => "used",
             "tag" => SECRETS[2],
             "title" => SECRETS[1],
+            "owner" if names_owner => "ada",
             _ => continue,
         };
-        if matches!(parameter.name, "after" | "tag" | "title" | "Idempotency-Key") && dice.once_in(2) {
+        if matches!(parameter.name, "after" | "tag" | "title" | "owner" | "Idempotency-Key") && dice.once_in(2) {
             continue;
         }
         match parameter.place {
@@ -298,7 +306,9 @@ fn what_is_anothers_is_as_what_does_not_exist() {
                         if is_log {
                             framed(route, form, incarnation, &cursor.to_string(), &mut dice)
                         } else {
-                            documented(route, form, item, &cursor.to_string(), &mut dice)
+                            // An admin may name any owner.
+                            let names_owner = !scopes.contains(&Scope::Admin);
+                            documented(route, form, item, &cursor.to_string(), names_owner, &mut dice)
                         }
                     });
                     let [foreign, absent] = [&one, &two].map(|asked| ask(address, key, behalf, asked));

@@ -25,7 +25,9 @@ pub use prune::{Pruned, Retention};
 #[cfg(feature = "server")]
 pub(crate) use tail::number_follower;
 pub use tail::{StopHandle, Tail};
-pub use usage::{Usage, UsageBy, UsageQuery};
+#[cfg(feature = "server")]
+pub(crate) use usage::{Counting, MOST_READ};
+pub use usage::{Usage, UsageBy, UsagePage, UsageQuery};
 pub use writer::{Begun, MessageWriter};
 
 /// Conversations, kept.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::Store;
 use crate::error::{Error, Result};
 use crate::history::{Entry, EntryHeader, EntryKind};
-use crate::log::{ListItem, ListQuery, Order, View, reading};
+use crate::log::{ListCursor, ListItem, ListQuery, Order, View, reading};
 use crate::model::{Body, ConversationId, Role, Timestamp};
 use crate::provider::TokenCounts;
 
@@ -18,6 +18,10 @@ const PAGE: usize = 256;
 /// Entries and bytes of one read.
 const ENTRIES: usize = 1_000;
 const BYTES: usize = 1024 * 1024;
+/// What a page reads: entries, where a megabyte counts as 1,000 of them.
+pub(crate) const MOST_READ: u64 = 200_000;
+/// What a conversation counts at least: it has to be found, too.
+const LEAST: u64 = 20;
 /// The most characters of an error's code by which it is counted.
 const CODE: usize = 100;
 /// The kind of an error without a code, and of an answer that was interrupted.
@@ -84,6 +88,8 @@ pub struct UsageQuery {
     pub until: Option<Timestamp>,
     /// What is counted apart. Nothing, the default: there is one sum.
     pub by: Vec<UsageBy>,
+    /// Where the page before ended.
+    pub after: Option<ListCursor>,
 }
 
 impl UsageQuery {
@@ -113,6 +119,18 @@ impl UsageQuery {
         self.since = Some(since);
         self
     }
+}
+
+/// What a part of the conversations has: those that were used last, or those that come after them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "server", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct UsagePage {
+    /// In the order of day, model, conversation, and kind of error. The next page may have more of the same.
+    pub rows: Vec<Usage>,
+    /// Where the next page begins; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<ListCursor>,
 }
 
 /// Some answers, their tokens, and some errors.
@@ -175,6 +193,13 @@ impl Sum {
     }
 }
 
+/// What was counted, and where that ended.
+pub(crate) struct Counting {
+    pub(crate) rows: Vec<Usage>,
+    /// The last conversation that was read, and the first that was not, if there is one.
+    pub(crate) cut: Option<(ListItem, ListItem)>,
+}
+
 impl Store {
     /// Counts the answers that are stored, their tokens by what providers wrote in `usage`, and errors. The rows are in the order
     /// of day, model, conversation, and kind of error. Answers that are hidden or were cut off count: they were paid for. What a
@@ -195,32 +220,52 @@ impl Store {
     /// ```
     ///
     /// Cost: all entries of the conversations that were used since `since` are read, a megabyte at one time. A row is held for each
-    /// that is returned.
+    /// that is returned. [`Store::usage_page`] reads a part.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
     pub fn usage(&self, query: &UsageQuery) -> Result<Vec<Usage>> {
-        self.usage_while(query, &mut |_| true)
+        Ok(self.usage_within(query, u64::MAX, &mut |_| {})?.rows)
     }
 
-    /// The same, of conversations up to one that is not to be read: they come in the order of their last activity, the newest
-    /// first.
-    pub(crate) fn usage_while(
+    /// Counts as [`Store::usage`] does, in a part of the conversations: the newest activity first. The sums of all pages are those
+    /// of one count. A conversation that moves in the list while one pages may be missed or repeated.
+    ///
+    /// Cost: 200,000 entries are read at most, where each conversation counts as 20 or more, and each megabyte as 1,000. The first
+    /// conversation of a page is read whole in any case.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Io`.
+    pub fn usage_page(&self, query: &UsageQuery) -> Result<UsagePage> {
+        let Counting { rows, cut } = self.usage_within(query, MOST_READ, &mut |_| {})?;
+        Ok(UsagePage { rows, next: cut.map(|(last, _)| last.cursor()) })
+    }
+
+    /// Reads no more than this, but for the first conversation. `read` gets each that is read.
+    pub(crate) fn usage_within(
         &self,
         query: &UsageQuery,
-        is_read: &mut dyn FnMut(&ListItem) -> bool,
-    ) -> Result<Vec<Usage>> {
+        most: u64,
+        read: &mut dyn FnMut(&ListItem),
+    ) -> Result<Counting> {
         let mut sums: BTreeMap<Apart, Sum> = BTreeMap::new();
         let mut list = ListQuery::new().with_owner(&query.owner).with_limit(PAGE);
         list.tags.clone_from(&query.tags);
+        list.after = query.after;
+        let (mut cost, mut last): (u64, Option<ListItem>) = (0, None);
         loop {
             let page = self.list(&list)?;
-            for item in &page.items {
+            for item in page.items {
                 // The newest come first. A message whose caller gave it a time of the future is not looked for.
-                if query.since.is_some_and(|since| item.last_activity < since) || !is_read(item) {
-                    return Ok(rows(sums));
+                if query.since.is_some_and(|since| item.last_activity < since) {
+                    return Ok(Counting { rows: rows(sums), cut: None });
                 }
-                self.each_counted(item, &mut |time, model, counted| {
+                let expected = item.last_seq.saturating_sub(shared(&item)).max(LEAST);
+                if let Some(last) = last.take_if(|_| cost.saturating_add(expected) > most) {
+                    return Ok(Counting { rows: rows(sums), cut: Some((last, item)) });
+                }
+                read(&item);
+                let actual = self.each_counted(&item, &mut |time, model, counted| {
                     if query.since.is_some_and(|since| time < since) || query.until.is_some_and(|until| time >= until) {
                         return;
                     }
@@ -237,25 +282,28 @@ impl Store {
                     );
                     sums.entry(apart).or_default().add(&counted);
                 })?;
+                cost = cost.saturating_add(expected.max(actual));
+                last = Some(item);
             }
             match page.next {
                 Some(next) => list.after = Some(next),
-                None => return Ok(rows(sums)),
+                None => return Ok(Counting { rows: rows(sums), cut: None }),
             }
         }
     }
 
     /// Gives `found` the time and the model of each answer, with its tokens, and of each error that a conversation does not share
-    /// with its parent.
-    fn each_counted(&self, item: &ListItem, found: &mut dyn FnMut(Timestamp, &str, Counted<'_>)) -> Result<()> {
-        let Some(view) = self.log.view(&item.id.into())? else { return Ok(()) };
+    /// with its parent. Returns how much was read, in entries.
+    fn each_counted(&self, item: &ListItem, found: &mut dyn FnMut(Timestamp, &str, Counted<'_>)) -> Result<u64> {
+        let Some(view) = self.log.view(&item.id.into())? else { return Ok(0) };
         // Of answers that have no end yet, and of the last message that was appended whole.
         let (mut begun, mut whole) = (HashMap::new(), (0, String::new()));
-        let mut from = item.parent.as_ref().map_or(0, |fork| fork.at_seq) + 1;
+        let (mut from, mut pieces) = (shared(item) + 1, 0_u64);
         loop {
             let entries = self.own_entries(&view, from)?;
             let Some(last) = entries.last() else { break };
             from = last.seq + 1;
+            pieces += 1;
             for entry in &entries {
                 let (index, time) = (entry.message_index.unwrap_or_default(), entry.created_at);
                 if let EntryKind::Chunk { header: Some(header), .. }
@@ -286,12 +334,18 @@ impl Store {
             }
         }
         begun.values().for_each(|(time, model)| found(*time, model, Counted::Answer(None)));
-        Ok(())
+        // All pieces but the last one are full.
+        Ok(pieces.saturating_sub(1).saturating_mul(ENTRIES as u64))
     }
 
     fn own_entries(&self, view: &View, from: u64) -> Result<Vec<Entry>> {
         reading::entries_of(&*self.log, view, from..=u64::MAX, Order::Ascending, ENTRIES, BYTES)
     }
+}
+
+/// How many entries a conversation shares with its parent.
+fn shared(item: &ListItem) -> u64 {
+    item.parent.as_ref().map_or(0, |fork| fork.at_seq)
 }
 
 /// The kind of an error, if this is one.
@@ -321,4 +375,71 @@ fn rows(sums: BTreeMap<Apart, Sum>) -> Vec<Usage> {
         tokens,
     };
     sums.into_iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Chunk, Message};
+
+    fn answers(count: usize, text: &str) -> Vec<Message> {
+        vec![Message::assistant([Chunk::text(text)]); count]
+    }
+
+    /// How many answers are counted in how many conversations, and the key of the first that is not read.
+    fn count(store: &Store, query: &UsageQuery, most: u64) -> Result<(u64, usize, Option<String>)> {
+        let mut read = 0;
+        let Counting { rows, cut } = store.usage_within(query, most, &mut |_| read += 1)?;
+        Ok((rows.first().map_or(0, |row| row.uncounted), read, cut.and_then(|(_, unread)| unread.key)))
+    }
+
+    #[test]
+    fn what_is_too_much_is_not_read() -> Result<()> {
+        let store = Store::open("memory:")?;
+        for (name, count) in [("oldest", 30), ("large", 50), ("newest", 40)] {
+            store.append(name, &answers(count, "Hi!"))?;
+        }
+        // What a fork shares is not read for it.
+        store.fork_to("large", None, "fork")?;
+        let of = |most| count(&store, &UsageQuery::new(), most);
+        let named = |key: &str| Some(key.to_owned());
+        assert_eq!(of(40 + LEAST + 50 + 30)?, (120, 4, None));
+        assert_eq!(of(40 + LEAST + 50 + 29)?, (90, 3, named("oldest")));
+        // One that is too much ends the reading, also where a later one would fit.
+        assert_eq!(of(40 + LEAST + 49)?, (40, 2, named("large")));
+        // The first is read in any case: pages come to an end.
+        assert_eq!(of(0)?.1, 1);
+        Ok(())
+    }
+
+    #[test]
+    fn a_megabyte_counts_as_many_entries() -> Result<()> {
+        let store = Store::open("memory:")?;
+        store.append("small", &answers(1, "Hi!"))?;
+        // Each is read apart.
+        store.append("wide", &answers(4, &"x".repeat(BYTES)))?;
+        let unread = count(&store, &UsageQuery::new(), 2 * ENTRIES as u64)?.2;
+        assert_eq!(unread.as_deref(), Some("small"));
+        assert_eq!(count(&store, &UsageQuery::new(), 4 * ENTRIES as u64)?.2, None);
+        Ok(())
+    }
+
+    #[test]
+    fn pages_add_up_to_the_whole() -> Result<()> {
+        let store = Store::open("memory:")?;
+        for at in 0..7_usize {
+            store.append(format!("chat-{at}").as_str(), &answers(1 << at, "Hi!"))?;
+        }
+        let (mut query, mut sum, mut pages) = (UsageQuery::new(), 0, 0);
+        loop {
+            let Counting { rows, cut } = store.usage_within(&query, 50, &mut |_| {})?;
+            sum += rows.iter().map(|row| row.uncounted).sum::<u64>();
+            pages += 1;
+            let Some((last, _)) = cut else { break };
+            query.after = Some(last.cursor());
+        }
+        assert_eq!((sum, pages), (127, 5));
+        assert_eq!(store.usage(&UsageQuery::new())?.first().map(|row| row.uncounted), Some(127));
+        Ok(())
+    }
 }

@@ -114,6 +114,31 @@ fn a_foreign_id_is_as_one_that_is_not_there() {
 }
 
 #[test]
+fn an_admin_names_whose_conversations_are_listed_searched_and_counted() {
+    let keys = [("ada", "read,append"), ("grace", "read,append"), ("root", "read,admin")];
+    let (_server, clients) = Running::with_keys(&keys);
+    let [ada, grace, root] = &clients[..] else { panic!() };
+    secret(ada, "secret-key");
+    let answer = json!({ "role": "assistant", "chunks": [{ "type": "text", "text": "yes" }], "model": "m-1",
+        "usage": { "input_tokens": 7, "output_tokens": 1 } });
+    ada.post("/api/v1/conversations/secret-key/messages", &answer).ok();
+    let mut routes = vec!["/api/v1/conversations?", "/api/v1/usage?"];
+    if cfg!(feature = "search") {
+        routes.push("/api/v1/search?q=secret&");
+    }
+    for route in routes {
+        let of = |client: &Client, owner: &str| client.get(&format!("{route}owner={owner}"));
+        let own = ada.get(route.trim_end_matches(['?', '&'])).ok();
+        assert_ne!(own, grace.get(route.trim_end_matches(['?', '&'])).ok(), "{route}");
+        assert_eq!([of(root, "ada").ok(), of(ada, "ada").ok()], [own.clone(), own], "{route}");
+        assert_eq!(of(grace, "ada").code(403), "missing_scope", "{route}");
+        assert_eq!(of(root, "grace").ok(), grace.get(route.trim_end_matches(['?', '&'])).ok(), "{route}");
+        // What the server keeps for itself is nobody's.
+        assert_eq!([of(root, "").code(400), of(root, "convo:stops").code(400)], ["invalid_value"; 2], "{route}");
+    }
+}
+
+#[test]
 fn a_key_may_do_what_its_scopes_say() {
     let scopes = ["read", "append", "delete", "admin"];
     let owners: Vec<_> = scopes.iter().map(|scope| ("ada", *scope)).collect();

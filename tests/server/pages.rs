@@ -335,6 +335,42 @@ fn another_owners_pages_are_as_those_that_are_not_there() {
 }
 
 #[test]
+fn an_admin_looks_at_what_any_owner_has() {
+    let keys = [("ada", "read,append"), ("grace", "read,append,delete"), ("root", "read,append,admin")];
+    let (_server, clients) = Running::with_keys(&keys);
+    let id = append(&clients[0], "secret-key", &json!([user("the-secret-words"), user("more")]));
+    clients[0].post("/api/v1/conversations/secret-key/tags", &json!({ "add": ["cold"] })).ok();
+    append(&clients[2], "own", &user("what root said"));
+    let [ada, grace, root] = [0, 1, 2].map(|at| Visitor::of(&clients[at]));
+    // Only who may name an owner is asked for one.
+    assert!(root.page("/pages").contains("name=\"owner\"") && !ada.page("/pages").contains("name=\"owner\""));
+    assert_eq!(grace.get("/pages?owner=ada").status, 403);
+    let own = root.page("/pages?owner=");
+    assert!(own.contains("what root said") && !own.contains("the-secret-words"), "{own}");
+    let list = root.page("/pages?owner=ada");
+    assert!(list.contains("the-secret-words") && !list.contains("what root said"), "{list}");
+    // Its links stay with the owner, and the page says who is logged in.
+    assert!(list.contains("/pages?tag=cold&amp;owner=ada") && list.contains("<bdi>root</bdi>"), "{list}");
+    assert!(root.page("/pages?tag=cold&owner=ada").contains("the-secret-words"));
+    if cfg!(feature = "search") {
+        assert!(root.page("/pages?q=secret&owner=ada").contains("1 hit"));
+    }
+    for path in PAGES.iter().filter(|path| path.contains("ID")) {
+        let answer = root.get(&path.replace("ID", &id));
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+    }
+    let page = root.page(&format!("/pages/conversations/{id}"));
+    assert!(page.contains("of <bdi>ada</bdi>"), "{page}");
+    // A key is the reader's own, and a change needs its scope.
+    assert_eq!(root.get("/pages/conversations/secret-key").status, 404);
+    assert_eq!(root.post(&format!("/pages/conversations/{id}/change"), "do=delete").status, 403);
+    let forked = root.post(&format!("/pages/conversations/{id}/change"), "do=fork&message=0");
+    assert_eq!(forked.status, 303, "{}", forked.text());
+    let owners = |visitor: &Visitor| visitor.page("/pages").matches("the-secret-words").count();
+    assert_eq!((owners(&ada), owners(&root)), (2, 0), "a fork belongs to the owner of its parent");
+}
+
+#[test]
 fn forms_come_from_the_pages_alone() {
     let (server, clients) = Running::with_keys(&[("ada", "read")]);
     let visitor = Visitor::of(&clients[0]);

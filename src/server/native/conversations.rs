@@ -71,8 +71,9 @@ pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
         "since",
         "until",
         "sort",
+        "owner",
     ])?;
-    let mut query = ListQuery::new().with_owner(&*call.caller.owner);
+    let mut query = ListQuery::new().with_owner(parameters::for_owner(call)?.caller.owner);
     query.limit = usize::try_from(call.query.number("limit", 1, 1_000)?.unwrap_or(50)).unwrap_or(50);
     query.after = call.query.parse("after", "cursor")?;
     query.title = call.query.get("title").map(str::to_owned);

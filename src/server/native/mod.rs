@@ -29,6 +29,7 @@ use crate::model::Role;
 use crate::provider::{OptionValues, PROMPT_OPTIONS, PromptOption};
 #[cfg(feature = "search")]
 use crate::search::SearchPage;
+use crate::store::UsagePage;
 use conversations::{AllUnfinished, Deleted, Described, Found, New, NewFork, TagChange, Tags, Title};
 pub(in crate::server) use events::Pieces;
 use exchanges::Stopped;
@@ -87,6 +88,11 @@ fn chunk() -> Vec<Parameter> {
     vec![at_least("chunk", 0, "One chunk of the message; all of it by default")]
 }
 
+fn owner() -> Parameter {
+    let schema = json!({ "type": "string", "minLength": 1 });
+    query("owner", schema, "Whose; the key's own by default. To name another one needs the scope admin")
+}
+
 fn at_least(name: &'static str, least: u64, about: &'static str) -> Parameter {
     query(name, json!({ "type": "integer", "minimum": least }), about)
 }
@@ -137,6 +143,7 @@ pub(crate) const ROUTES: &[Route] = &[
                 text("since", "Only those that were active last at this time or after it: RFC 3339, or a day"),
                 text("until", "Only those that were active last before this time: RFC 3339, or a day"),
                 one_of("sort", &ListSort::ALL.map(ListSort::as_str), "newest activity, oldest activity, or last created first"),
+                owner(),
             ]
         })
         .answers(json::<ListPage>(PAGE)),
@@ -349,12 +356,13 @@ pub(crate) const ROUTES: &[Route] = &[
                     json!({ "type": "string", "pattern": "^[0-9]{1,5}$" }),
                     "The `next` of the previous page",
                 ),
+                owner(),
             ]
         })
         .answers(json::<SearchPage>(FOUND))
         .refuses(&[413]),
     Route::get("/api/v1/usage", Read, Store(usage::get))
-        .named("getUsage", "Count the stored answers, their tokens, and errors; reads the conversations used since `since`")
+        .named("getUsage", "Count the stored answers, their tokens, and errors, page by page")
         .takes(|| {
             vec![
                 query(
@@ -365,9 +373,11 @@ pub(crate) const ROUTES: &[Route] = &[
                 query("since", day(), "Only answers from this day, UTC, or time on"),
                 query("until", day(), "Only answers before this day or time"),
                 text("tag", "Only in conversations with this tag; given twice, with both"),
+                query("after", json!({"type":"string","minLength":1}), "The `next` of the previous page"),
+                owner(),
             ]
         })
-        .answers(json::<usage::Rows>(USAGE)),
+        .answers(json::<UsagePage>(USAGE)),
     Route::get("/api/v1/unfinished", Read, Store(conversations::unfinished))
         .named("listUnfinished", "Messages that are being written, or were interrupted")
         .answers(json::<AllUnfinished>(r#"{"messages":[]}"#)),

@@ -7,6 +7,7 @@ use crate::log::{AppendOptions, Durability, ExpectedHead};
 use crate::model::{ConversationId, Json, Name, Timestamp};
 use crate::provider::{OptionValues, PROMPT_OPTIONS, PromptOption, PromptOptions, Target, Tool};
 use crate::server::app::Call;
+use crate::server::keys::{Scope, check_owner};
 use crate::server::refusal::Refusal;
 use crate::server::schemas::Object;
 
@@ -115,6 +116,16 @@ pub(super) fn tools(declared: Vec<Declared>) -> Result<Vec<Tool>, Refusal> {
         Ok(tool)
     };
     declared.into_iter().enumerate().map(tool).collect()
+}
+
+/// The request for the conversations of the `owner` that it names. To name another one is for admins.
+pub(in crate::server) fn for_owner(call: &Call) -> Result<Call, Refusal> {
+    let Some(owner) = call.query.parse::<String>("owner", "name")? else { return Ok(call.clone()) };
+    if owner != call.caller.owner && !call.caller.scopes.contains(&Scope::Admin) {
+        return Err(Refusal::missing_scope(Scope::Admin));
+    }
+    check_owner(&owner).map_err(|error| Refusal::value("owner", &error.to_string()))?;
+    Ok(call.of(owner))
 }
 
 /// The caller's conversation: a UUID, an id of the OpenAI API, or a key.

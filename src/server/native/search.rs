@@ -12,11 +12,12 @@ const HITS: u64 = 20;
 const MOST: u64 = 100;
 
 pub(super) fn get(call: &Call, _: &[u8]) -> Outcome {
-    call.query.check(&["q", "in", "conversation", "tag", "role", "since", "until", "limit", "after"])?;
+    call.query.check(&["q", "in", "conversation", "tag", "role", "since", "until", "limit", "after", "owner"])?;
     let Some(words) = call.query.get("q") else {
         let message = "Missing required parameter: 'q'.";
         return Err(Refusal::invalid("q", "missing_required_parameter", message));
     };
+    let call = &parameters::for_owner(call)?;
     let mut query = SearchQuery::new(words).with_owner(&*call.caller.owner);
     query.within = call.query.parses("in", "texts, calls or results")?;
     query.conversation = call.query.get("conversation").map(|name| parameters::named(call, name).id());

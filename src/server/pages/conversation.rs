@@ -7,7 +7,7 @@ use std::time::Duration;
 use askama::Template;
 
 use super::change::{Change, Link};
-use super::frame::{Frame, page, see_other};
+use super::frame::{Frame, address_for, other_owner, page, see_other};
 use super::message::{Showing, Shown};
 use super::words::{Moment, Note, count, titled};
 use crate::error::Error;
@@ -34,6 +34,8 @@ const TEXT: usize = 64 * 1024;
 pub(super) struct Heading {
     pub(super) id: String,
     pub(super) title: String,
+    /// Whose it is, if it is not the reader's own.
+    pub(super) owner: Option<String>,
     pub(super) key: Option<String>,
     pub(super) tags: Vec<String>,
     pub(super) messages: String,
@@ -83,8 +85,7 @@ impl Session {
             }
         };
         let others = items.iter().filter(|other| other.id != item.id).map(other).collect();
-        let query = form_urlencoded::Serializer::new(String::new()).append_pair("tag", tag).finish();
-        Ok(Some(Self { address: format!("/pages?{query}"), others }))
+        Ok(Some(Self { address: address_for("/pages", [("tag", &**tag)], other_owner(call)), others }))
     }
 }
 
@@ -176,6 +177,7 @@ impl Heading {
             forks: Branch::all(call, item.id)?,
             started: Started::all(call, item.id)?,
             title: titled(&item),
+            owner: other_owner(call).map(str::to_owned),
             key: item.key,
             tags: item.tags,
             messages: count(item.messages, "message"),
@@ -246,7 +248,8 @@ pub(super) fn conversation(call: &Call, _: &[u8]) -> Outcome {
     let address = format!("/pages/conversations/{}", item.id);
     let as_written = call.query.get("written").is_some();
     let scopes = call.caller.scopes.clone();
-    let mut showing = Showing { address, most, as_written, hidden, before, scopes, ..Showing::default() };
+    let owner = other_owner(call).map(str::to_owned);
+    let mut showing = Showing { address, most, as_written, hidden, before, scopes, owner, ..Showing::default() };
     let changes = Change::links(&call.caller.scopes, &showing.address, None);
     let page_size = PAGE as u64;
     let shown = Conversation {

@@ -34,10 +34,29 @@ impl Frame {
     }
 
     pub(super) fn new(app: &App, caller: Option<&Caller>) -> Self {
-        let owner = caller.filter(|caller| caller.session.is_some()).map(|caller| caller.owner.clone());
+        // The key's: what the page shows may be another's.
+        let digest = caller.filter(|caller| caller.session.is_some()).and_then(|caller| caller.digest.as_deref());
+        let key = digest.and_then(|digest| app.keys.as_ref()?.find_digest(digest));
+        let owner = key.map(|key| key.owner.clone());
         let api = if cfg!(feature = "viewer") { "/docs" } else { "/openapi.json" };
         Self { version: &VERSION, has_links: app.keys.is_none() || owner.is_some(), owner, api }
     }
+}
+
+/// Whose is shown, if it is not the reader's own.
+pub(super) fn other_owner(call: &Call) -> Option<&str> {
+    call.caller.on_behalf.then_some(&*call.caller.owner)
+}
+
+/// An address with these parameters, and with the owner whose is shown, if it is not the reader's own.
+pub(super) fn address_for<'a>(
+    path: &str,
+    query: impl IntoIterator<Item = (&'a str, &'a str)>,
+    owner: Option<&'a str>,
+) -> String {
+    let query = query.into_iter().chain(owner.map(|owner| ("owner", owner)));
+    let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(query).finish();
+    if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
 }
 
 /// 200, or another status, with a page.

@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use super::frame::{Frame, page};
+use super::frame::{Frame, address_for, other_owner, page};
 use super::prompt::Choice;
 use super::words::{Moment, count, grouped};
 use crate::history::MessageState;
@@ -11,6 +11,7 @@ use crate::log::{ListItem, ListQuery, ListSort};
 use crate::model::{FinishReason, Role};
 use crate::provider::TokenCounts;
 use crate::server::app::{Call, Outcome};
+use crate::server::keys::Scope;
 use crate::server::native::parameters;
 use crate::server::refusal::Refusal;
 
@@ -26,6 +27,8 @@ const LAST: PageSize = PageSize { limit: 3, bytes: 32 * 1024, shows_hidden: fals
 struct List {
     frame: Frame,
     filters: Filters,
+    /// Whether the reader may look at what others have.
+    is_admin: bool,
     order: Choice,
     /// Whether texts are searched, and not titles alone.
     searches_texts: bool,
@@ -46,6 +49,8 @@ struct List {
 struct Filters {
     words: String,
     tags: Vec<String>,
+    /// Whose are listed; empty for the reader's own.
+    owner: String,
     key: String,
     /// A field of the metadata: `NAME=VALUE`.
     field: String,
@@ -57,13 +62,14 @@ struct Filters {
 }
 
 impl Filters {
-    const NAMES: [&str; 9] = ["q", "tag", "after", "all", "key", "field", "since", "until", "sort"];
+    const NAMES: [&str; 10] = ["q", "tag", "after", "all", "owner", "key", "field", "since", "until", "sort"];
 
     fn of(call: &Call) -> Result<Self, Refusal> {
         let text = |name| call.query.get(name).unwrap_or_default().trim().to_owned();
         Ok(Self {
             words: text("q"),
             tags: call.query.all("tag").into_iter().map(|tag| tag.trim().to_owned()).collect(),
+            owner: text("owner"),
             key: text("key"),
             field: text("field"),
             since: text("since"),
@@ -73,31 +79,33 @@ impl Filters {
         })
     }
 
-    /// Whether something beside the words narrows the list, or changes its order.
+    /// Whether something beside the words and the owner narrows the list, or changes its order.
     fn is_set(&self) -> bool {
-        let Self { words: _, tags, key, field, since, until, sort, all: _ } = self;
+        let Self { words: _, tags, owner: _, key, field, since, until, sort, all: _ } = self;
         !tags.is_empty() || [key, field, since, until].iter().any(|text| !text.is_empty()) || *sort != ListSort::Newest
     }
 
     fn is_any(&self) -> bool {
-        !self.words.is_empty() || self.is_set()
+        !self.words.is_empty() || !self.owner.is_empty() || self.is_set()
     }
 
     /// The list with these filters.
     fn address(&self, after: &str) -> String {
-        let Self { words, tags, key, field, since, until, sort, all } = self;
+        let Self { words, tags, owner, key, field, since, until, sort, all } = self;
         let sort = if *sort == ListSort::Newest { "" } else { sort.as_str() };
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        let named =
-            [("q", &**words), ("key", key), ("field", field), ("since", since), ("until", until), ("sort", sort)];
-        for (name, value) in named.into_iter().chain([("after", after), ("all", if *all { "1" } else { "" })]) {
-            if !value.is_empty() {
-                query.append_pair(name, value);
-            }
-        }
-        query.extend_pairs(tags.iter().map(|tag| ("tag", tag)));
-        let query = query.finish();
-        if query.is_empty() { "/pages".to_owned() } else { format!("/pages?{query}") }
+        let named = [
+            ("q", &**words),
+            ("owner", owner),
+            ("key", key),
+            ("field", field),
+            ("since", since),
+            ("until", until),
+            ("sort", sort),
+            ("after", after),
+            ("all", if *all { "1" } else { "" }),
+        ];
+        let named = named.into_iter().filter(|(_, value)| !value.is_empty());
+        address_for("/pages", named.chain(tags.iter().map(|tag| ("tag", &**tag))), None)
     }
 
     fn query(&self, call: &Call) -> Result<ListQuery, Refusal> {
@@ -184,12 +192,13 @@ struct Found {
 
 pub(super) fn list(call: &Call, _: &[u8]) -> Outcome {
     call.query.check(&Filters::NAMES)?;
-    let call = &Call { query: call.query.filled(), ..call.clone() };
+    let call = &parameters::for_owner(&Call { query: call.query.filled(), ..call.clone() })?;
     let filters = Filters::of(call)?;
     let orders = [("newest", "Newest first"), ("oldest", "Oldest first"), ("created", "Last created first")];
     let searches_texts = cfg!(feature = "search");
     let mut list = List {
         frame: Frame::of(call),
+        is_admin: call.caller.scopes.contains(&Scope::Admin),
         order: Choice::new(call, "sort", "Order", &orders),
         searches_texts,
         rows: Vec::new(),
@@ -252,10 +261,7 @@ impl Row {
         let id = item.id.to_string();
         let last = Last::of(call, &item);
         let title = item.title.filter(|title| !title.trim().is_empty());
-        let tagged = |tag: &str| {
-            let query = form_urlencoded::Serializer::new(String::new()).append_pair("tag", tag).finish();
-            format!("/pages?{query}")
-        };
+        let tagged = |tag: &str| address_for("/pages", [("tag", tag)], other_owner(call));
         Self {
             title: title.or_else(|| item.key.clone()).unwrap_or_else(|| id.clone()),
             id,

@@ -8,6 +8,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::change::{Change, Link};
+use super::frame::address_for;
 use super::json_lines::JsonLines;
 use super::prose::prose;
 use super::words::{Cut, Moment, Note, counted, grouped};
@@ -149,6 +150,8 @@ pub(super) struct Showing {
     pub(super) hidden: HashMap<(u64, Option<u32>), String>,
     /// Lines of a report.
     pub(super) notes: HashMap<(u64, Option<u32>), Vec<Note>>,
+    /// Whose the conversation is, if it is not the reader's own.
+    pub(super) owner: Option<String>,
     /// What who looks may do.
     pub(super) scopes: Vec<Scope>,
     /// Whether a text was cut since a message began.
@@ -217,7 +220,8 @@ impl Showing {
             ("usage", usage.as_ref().map(|usage| usage.as_str().to_owned())),
         ];
         let passed = metadata.extra.get("convo").and_then(|json| Passed::read(json.as_str()));
-        let (request, about) = passed.map_or((None, None), |passed| (passed.request(), Some(passed.about)));
+        let (request, about) =
+            passed.map_or((None, None), |passed| (passed.request(self.owner.as_deref()), Some(passed.about)));
         let field = |(name, json): (&str, &Json)| match about.as_ref().filter(|_| name == "convo") {
             // The bytes of its request are for programs.
             Some(about) => format!("{name}: {about}"),
@@ -411,8 +415,8 @@ impl Passed {
         Some(Self { exchange, has_request, about })
     }
 
-    fn request(&self) -> Option<String> {
-        self.has_request.then(|| format!("/pages/exchanges/{}/request", self.exchange))
+    fn request(&self, owner: Option<&str>) -> Option<String> {
+        self.has_request.then(|| address_for(&format!("/pages/exchanges/{}/request", self.exchange), [], owner))
     }
 }
 

@@ -9,17 +9,14 @@ use askama::Template;
 
 use super::frame::{Frame, page};
 use super::words::{Moment, count, grouped};
-use crate::log::ListItem;
 use crate::model::Timestamp;
 use crate::provider::TokenCounts;
 use crate::server::app::{Call, Outcome};
-use crate::store::{Usage, UsageBy, UsageQuery};
+use crate::store::{Counting, MOST_READ, Usage, UsageBy, UsageQuery};
 
 /// Days that can be chosen.
 const SPANS: [u64; 3] = [7, 30, 90];
 const DAY: Duration = Duration::from_secs(86_400);
-/// The most entries that are read for a page.
-const ENTRIES: u64 = 200_000;
 /// The most kinds of errors that have a row of their own.
 const KINDS: usize = 12;
 
@@ -68,33 +65,6 @@ struct Counts {
     answers: u64,
     tokens: u64,
     errors: u64,
-}
-
-/// How much of the conversations is read, and how long they are.
-struct Reading {
-    /// Entries that may be read still.
-    left: u64,
-    /// When the first conversation was used that is too much.
-    unread: Option<Timestamp>,
-    sizes: Sizes,
-}
-
-impl Reading {
-    /// Whether a conversation is read.
-    fn takes(&mut self, item: &ListItem) -> bool {
-        let shared = item.parent.as_ref().map_or(0, |fork| fork.at_seq);
-        match self.left.checked_sub(item.last_seq.saturating_sub(shared)) {
-            Some(left) => {
-                self.left = left;
-                self.sizes.add(item.messages);
-                true
-            }
-            None => {
-                self.unread = Some(item.last_activity);
-                false
-            }
-        }
-    }
 }
 
 /// What rows of days, models and kinds of errors come to.
@@ -161,10 +131,9 @@ pub(super) fn usage(call: &Call, _: &[u8]) -> Outcome {
     // From the beginning of the first day on.
     let since = Timestamp::of_day_or_time(&first).unwrap_or(today);
     let query = UsageQuery::new().with_owner(&*call.caller.owner).with_since(since);
-    let mut reading = Reading { left: ENTRIES, unread: None, sizes: Sizes::default() };
     let query = query.with_by([UsageBy::Day, UsageBy::Model, UsageBy::Error]);
-    let rows = call.store().usage_while(&query, &mut |item| reading.takes(item))?;
-    let Reading { unread, sizes, .. } = reading;
+    let mut sizes = Sizes::default();
+    let Counting { rows, cut } = call.store().usage_within(&query, MOST_READ, &mut |item| sizes.add(item.messages))?;
     let sums = Sums::of(rows);
     let shown: Vec<String> = (0..days).rev().map(|ago| back(today, ago).day()).collect();
     let by_day = |of: fn(&Counts) -> u64| {
@@ -175,8 +144,8 @@ pub(super) fn usage(call: &Call, _: &[u8]) -> Outcome {
     let shown = Page {
         frame: Frame::of(call),
         spans: SPANS.map(|span| (span, span == days)).to_vec(),
-        unread: unread.map(Moment::from),
-        entries: grouped(ENTRIES),
+        unread: cut.map(|(_, unread)| unread.last_activity.into()),
+        entries: grouped(MOST_READ),
         tokens: Columns::new("Tokens", by_day(|counts| counts.tokens)),
         answers: Columns::new("Answers", by_day(|counts| counts.answers)),
         days: sums

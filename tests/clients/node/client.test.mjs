@@ -97,6 +97,26 @@ test("prompts, steps, checks, repairs, places, counts", async () => {
   await client.summarize("clock", 0, "They talked of time.");
 });
 
+test("what was used is added up over all pages", async () => {
+  const asked = [];
+  const pages = [
+    { rows: [{ model: "a", answers: 1, input: 10 }, { model: "b", answers: 2, input: 5 }], next: "1_x" },
+    { rows: [], next: "2_x" },
+    { rows: [{ model: "", answers: 4, input: 1 }, { model: "b", answers: 8, input: 5 }] },
+  ];
+  const answer = async (url) => {
+    asked.push(url.searchParams.get("after"));
+    return Response.json(pages[asked.length - 1]);
+  };
+  const rows = await new Client({ url: "http://127.0.0.1:9", fetch: answer }).usage({ by: "model" });
+  assert.deepEqual(asked, [null, "1_x", "2_x"]);
+  assert.deepEqual(rows, [
+    { model: "", answers: 4, input: 1 },
+    { model: "a", answers: 1, input: 10 },
+    { model: "b", answers: 10, input: 10 },
+  ]);
+});
+
 test("an answer is ingested while it comes, from any kind of body", async () => {
   const chunk = (content, finish_reason = null) => `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content }, finish_reason }] })}\n\n`;
   async function* pieces() {
@@ -210,7 +230,7 @@ test("errors are classes by code", async () => {
   await assert.rejects(at(server, { key: "wrong" }).describe("e"), UnauthorizedError);
   const nobody = new Client({ url: "http://127.0.0.1:1", retries: 0 });
   await assert.rejects(nobody.describe("e"), (error) => error instanceof ConnectionError && error instanceof ConvoError && /ECONNREFUSED|bad port/.test(error.message));
-  assert.throws(() => client.describe(".."), TypeError);
+  for (const name of ["..", "a\ud800"]) assert.throws(() => client.describe(name), TypeError);
 });
 
 test("an answer that is lost is asked for again, and stored once; what may not be repeated is not", async () => {

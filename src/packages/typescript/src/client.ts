@@ -17,7 +17,7 @@ export type Stopped = Schemas["AnswersStopped"];
 export type Checked = Schemas["Checked"];
 export type Place = Schemas["Found"]["items"][number];
 export type UnfinishedMessage = Schemas["Unfinished"]["messages"][number];
-export type UsageRow = Schemas["UsageRows"]["rows"][number];
+export type UsageRow = Schemas["UsagePage"]["rows"][number];
 export type ReportLine = Schemas["Prompt"]["report"][number];
 export type Tool = NonNullable<Schemas["PromptTools"]["tools"]>[number];
 /** A rendered request, and what was done to the conversation for it. */
@@ -339,10 +339,21 @@ export class Client {
     return this.#json("POST", "repair", { query: { for: target, from, model }, json: request, signal, repeatable: true });
   }
 
-  /** Tokens of the stored answers. */
-  async usage({ signal, ...query }: Omit<Parameters<"getUsage">, "tag"> & { tag?: string[] } & CallOptions = {}): Promise<UsageRow[]> {
-    const { rows }: Schemas["UsageRows"] = await this.#json("GET", "usage", { query, signal, repeatable: true });
-    return rows;
+  /** Tokens of the stored answers: of all of them, however many pages that takes. */
+  async usage(
+    { signal, ...query }: Omit<Parameters<"getUsage">, "tag" | "after"> & { tag?: string[] } & CallOptions = {},
+  ): Promise<UsageRow[]> {
+    const sums = new Map<string, UsageRow>();
+    let after: string | undefined;
+    do {
+      const page: Schemas["UsagePage"] = await this.#json("GET", "usage", { query: { ...query, after }, signal, repeatable: true });
+      for (const row of page.rows) {
+        const apart = JSON.stringify([row.day, row.model, row.conversation, row.error]);
+        sums.set(apart, addedUp(sums.get(apart), row));
+      }
+      after = page.next;
+    } while (after !== undefined);
+    return [...sums.entries()].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, row]) => row);
   }
 
   /** Messages that are being written, or were interrupted. */
@@ -402,6 +413,14 @@ export class Client {
   }
 }
 
+/** Two rows that are counted by the same. */
+function addedUp(known: UsageRow | undefined, row: UsageRow): UsageRow {
+  if (known === undefined) return row;
+  const sum = (value: unknown, before: unknown) => (typeof value === "number" ? value + (before as number) : value);
+  const fields = Object.entries(row).map(([name, value]) => [name, sum(value, known[name as keyof UsageRow])]);
+  return Object.fromEntries(fields) as UsageRow;
+}
+
 /** What `fetch` failed of is often one level deeper. */
 function reason(error: unknown): string {
   const { message, cause } = error as Error;
@@ -409,8 +428,8 @@ function reason(error: unknown): string {
 }
 
 function path(conversation: string, rest?: string): string {
-  // An address takes these for steps in a path.
-  if (/^\.{0,2}$/.test(conversation)) throw new TypeError(`no conversation can be named ${JSON.stringify(conversation)} in an address`);
+  // An address takes the dots for steps in a path, and has no half characters.
+  if (/^\.{0,2}$|\p{Surrogate}/u.test(conversation)) throw new TypeError(`no conversation can be named ${JSON.stringify(conversation)} in an address`);
   const name = `conversations/${encodeURIComponent(conversation)}`;
   return rest ? `${name}/${rest}` : name;
 }

@@ -1066,7 +1066,10 @@ export interface components {
                 state: "complete" | "streaming" | "interrupted" | "synthetic";
             }[];
         };
-        UsageRows: {
+        UsagePage: {
+            /** @description Where the next page begins; absent on the last one. */
+            next?: string;
+            /** @description In the order of day, model, conversation, and kind of error. The next page may have more of the same. */
             rows: {
                 /** @description The answers of which tokens are known. */
                 answers: number;
@@ -1171,6 +1174,8 @@ export interface operations {
                 until?: string;
                 /** @description newest activity, oldest activity, or last created first */
                 sort?: "newest" | "oldest" | "created";
+                /** @description Whose; the key's own by default. To name another one needs the scope admin */
+                owner?: string;
             };
             header?: never;
             path?: never;
@@ -2354,6 +2359,8 @@ export interface operations {
                 limit?: number;
                 /** @description The `next` of the previous page */
                 after?: string;
+                /** @description Whose; the key's own by default. To name another one needs the scope admin */
+                owner?: string;
             };
             header?: never;
             path?: never;
@@ -2464,6 +2471,10 @@ export interface operations {
                 until?: string;
                 /** @description Only in conversations with this tag; given twice, with both */
                 tag?: string;
+                /** @description The `next` of the previous page */
+                after?: string;
+                /** @description Whose; the key's own by default. To name another one needs the scope admin */
+                owner?: string;
             };
             header?: never;
             path?: never;
@@ -2495,7 +2506,7 @@ export interface operations {
                      *       ]
                      *     }
                      */
-                    "application/json": components["schemas"]["UsageRows"];
+                    "application/json": components["schemas"]["UsagePage"];
                 };
             };
         };
