@@ -26,7 +26,8 @@ pub(crate) fn mark_lone_surrogates(text: &str) -> (Cow<'_, str>, Option<char>) {
     (replace(text, &lone, &escape), Some(mark))
 }
 
-/// Gives `found` the place of each string, and of each name of a field (as `<key>`), that holds a mark. Goes as deep as the value.
+/// Gives `found` the place of each string that holds a mark, and of each name of a field that does, as `<key>`. Goes as deep as
+/// the value.
 pub(crate) fn find_marked(value: &Value, mark: char, place: &str, found: &mut dyn FnMut(String)) {
     match value {
         Value::String(text) if text.contains(mark) => found(place.to_owned()),

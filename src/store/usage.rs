@@ -228,11 +228,11 @@ impl Store {
         Ok(self.usage_within(query, u64::MAX, &mut |_| {})?.rows)
     }
 
-    /// Counts as [`Store::usage`] does, in a part of the conversations: the newest activity first. The sums of all pages are those
-    /// of one count. A conversation that moves in the list while one pages may be missed or repeated.
+    /// Counts as [`Store::usage`] does, in a part of the conversations: the newest activity first. All pages add up to one count.
+    /// A conversation that moves in the list while one pages may be missed or repeated.
     ///
-    /// Cost: 200,000 entries are read at most, where each conversation counts as 20 or more, and each megabyte as 1,000. The first
-    /// conversation of a page is read whole in any case.
+    /// Cost: 200,000 entries are read at most, where each conversation counts as 20 or more, and each megabyte as 1,000. The
+    /// first conversation of a page is read whole in any case.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.

@@ -488,9 +488,9 @@ const LOOKS = [
   ['docs', '/docs'],
 ];
 
-// What Swagger UI does not do, in its own part of the page, and in which colors. None of it is in files of ours: its badges and verbs are
-// pale, its tags are headings of the third rank below the first, each call is a button with buttons in it, its heading is outside of its
-// landmark, and its list of servers has no label.
+// What Swagger UI does not do, in its own part of the page, by color scheme. None of it is in files of ours: its badges and verbs are
+// pale, its tags are headings of the third rank below the first, each call is a button with buttons in it, its heading is outside
+// of its landmark, and its list of servers has no label.
 const SWAGGER = {
   light: ['color-contrast', 'heading-order', 'nested-interactive', 'region', 'select-name'],
   dark: ['heading-order', 'nested-interactive', 'region', 'select-name'],

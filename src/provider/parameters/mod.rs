@@ -51,7 +51,8 @@ pub(crate) struct Parameter {
     pub(crate) shape: Shape,
     /// Whether of all servers of Chat Completions only OpenAI's and Azure's are known to take it.
     pub(crate) is_openais: bool,
-    /// Whether Responses has it by the Open Responses specification alone: OpenAI's and Azure's servers are not known to take it.
+    /// Whether Responses has it by the Open Responses specification alone: OpenAI's and Azure's servers are not known to take
+    /// it.
     is_open: bool,
 }
 
