@@ -51,7 +51,7 @@ fn fill(server: &Server, fill: impl FnOnce()) {
 
 /// Shows appends, lists and loads in stores of so many conversations.
 pub(crate) fn show(server: &Server, sizes: &[usize]) {
-    let (mut there, store) = (0, Store::open(&(server.url() + "&prepared=true")).unwrap());
+    let (mut there, store) = (0, Store::open(&server.url()).unwrap());
     for size in sizes {
         fill(server, || {
             in_threads(size - there, |at| {
@@ -86,7 +86,7 @@ fn answer() -> Message {
 
 /// Shows how many bytes the messages of usual chats take, each appended by itself with a key.
 pub(crate) fn show_bytes(server: &Server) {
-    let url = server.url() + "&prepared=true";
+    let url = server.url();
     let store = Store::open(&url).unwrap();
     fill(server, || {
         in_threads(CHATS, |chat| {

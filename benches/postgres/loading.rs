@@ -12,7 +12,7 @@ use crate::writing::BYTES;
 const CHUNKS: usize = 1_000;
 
 pub(crate) fn show(server: &Server) {
-    let url = server.url() + "&prepared=true";
+    let url = server.url();
     let store = Store::open(&url).unwrap();
     for _ in 0..CHUNKS {
         store.append("large", &[Message::user("x".repeat(BYTES))]).unwrap();

@@ -1,7 +1,8 @@
 //! A store in PostgreSQL: `cargo bench --features postgres --bench postgres`. It starts a server of its own, which syncs, and
 //! needs PostgreSQL's programs. `CONVO_BENCH_SECONDS` is the time of each round of writes, 5 by default,
 //! `CONVO_BENCH_CONVERSATIONS` how many there are in the stores of the table of growth, `1000,100000` by default. An argument
-//! names the one part that is to run: `write`, `load`, `bytes` or `growth`.
+//! names the one part that is to run: `write`, `load`, `bytes` or `growth`. With `CONVO_BENCH_STANDBYS=2` each commit waits for one
+//! of two standbys.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a benchmark")]
 
 mod growth;
@@ -35,6 +36,15 @@ fn main() {
         Ok(server) => server,
         Err(reason) => return println!("skipped: {reason}"),
     };
+    let standbys = env::var("CONVO_BENCH_STANDBYS").map_or(0, |count| count.parse().unwrap());
+    let names: Vec<String> = (0..standbys).map(|number| format!("standby_{number}")).collect();
+    let standby = |name: &String| Server::standby_of(&server, name, &["-c", "fsync=on"]).unwrap();
+    let _standbys: Vec<Server> = names.iter().map(standby).collect();
+    if !names.is_empty() {
+        let any = format!("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 ({})'", names.join(", "));
+        server.run(&any).unwrap();
+        server.run("SELECT pg_reload_conf()").unwrap();
+    }
     if is_wanted("write") {
         writing::show(&server, Duration::from_secs(seconds));
     }

@@ -6,55 +6,66 @@ use conversation_store::Store;
 use conversation_store::model::Message;
 use tokio_postgres::NoTls;
 
-use crate::measure::{Measured, measure};
+use crate::measure::{Measured, measure, milliseconds};
 use crate::postgres::Server;
 
-const WRITERS: [usize; 3] = [1, 16, 64];
-/// Rounds of each: what else the machine does affects all ways alike.
-const ROUNDS: usize = 3;
+const WRITERS: [usize; 4] = [1, 8, 64, 256];
+/// Rounds of each way, in turn: what else the machine does affects both alike.
+const ROUNDS: usize = 5;
 /// Bytes of a message's text.
 pub(crate) const BYTES: usize = 500;
 
-/// Bytes that the server wrote to its log so far.
-fn wal(server: &Server) -> f64 {
-    let written = server.value("SELECT pg_current_wal_insert_lsn() - '0/0'").unwrap().unwrap();
-    written.parse().unwrap()
-}
-
-/// Shows each way of writing in each number of writers: of its rounds the one in the middle, with its share of the inserts.
+/// Shows each number of writers: of the appends and the inserts the medians of their rounds, and of each pair of rounds the
+/// median of its share. A line of JSON follows.
 pub(crate) fn show(server: &Server, time: Duration) {
+    println!("| writers | way | a second | p50, ms | p99, ms | share of the `INSERT`s |");
+    println!("|---:|---|---:|---:|---:|---:|");
     for writers in WRITERS {
-        let mut rounds: [Vec<(Measured, f64)>; 3] = Default::default();
-        for _ in 0..ROUNDS {
-            for (way, rounds) in rounds.iter_mut().enumerate() {
-                let before = wal(server);
-                let measured = match way {
-                    0 => inserts(server, writers, time),
-                    way => appends(server, writers, way == 2, time),
-                };
-                let bytes = (wal(server) - before) / measured.count as f64;
-                rounds.push((measured, bytes));
-            }
+        let rounds: Vec<_> =
+            (0..ROUNDS).map(|_| [inserts, appends].map(|way| with_wal(server, writers, time, way))).collect();
+        let share = middle(rounds.iter().map(|[insert, append]| append.0.per_second / insert.0.per_second));
+        let mut line = serde_json::json!({ "writers": writers, "share": share });
+        for (way, name) in ["insert", "append"].into_iter().enumerate() {
+            let of = |value: fn(&Measured) -> f64| middle(rounds.iter().map(|round| value(&round[way].0)));
+            let wal = middle(rounds.iter().map(|round| round[way].1));
+            let per_second = of(|it| it.per_second);
+            let (p50, p99) = (of(|it| milliseconds(it.p50)), of(|it| milliseconds(it.p99)));
+            let share = if way == 0 { 1.0 } else { share };
+            println!("| {writers} | {name} | {per_second:.0} | {p50:.2} | {p99:.2} | {share:.2} |");
+            line[name] =
+                serde_json::json!({ "per_second": per_second, "p50_ms": p50, "p99_ms": p99, "wal_bytes": wal });
         }
-        let shares: [Vec<f64>; 3] = rounds
-            .each_ref()
-            .map(|way| way.iter().zip(&rounds[0]).map(|(it, plain)| it.0.per_second / plain.0.per_second).collect());
-        for ((mut rounds, mut shares), name) in
-            rounds.into_iter().zip(shares).zip(["INSERT, prepared", "append, unnamed", "append, prepared"])
-        {
-            rounds.sort_by(|a, b| a.0.per_second.total_cmp(&b.0.per_second));
-            shares.sort_by(f64::total_cmp);
-            let (measured, wal) = &rounds[ROUNDS / 2];
-            println!(
-                "{writers:2} writers, {name:16}   {measured}   {wal:6.0} bytes of log   {:.2} of the inserts",
-                shares[ROUNDS / 2]
-            );
-        }
+        println!("{line}");
     }
 }
 
-fn appends(server: &Server, writers: usize, prepared: bool, time: Duration) -> Measured {
-    let store = Store::open(&format!("{}&pool={writers}&prepared={prepared}", server.url())).unwrap();
+/// One round, and the bytes that the server wrote to its log for each write.
+fn with_wal(
+    server: &Server,
+    writers: usize,
+    time: Duration,
+    way: fn(&Server, usize, Duration) -> Measured,
+) -> (Measured, f64) {
+    let wal = || -> f64 {
+        let written = server.value("SELECT pg_current_wal_insert_lsn() - '0/0'").unwrap().unwrap();
+        written.parse().unwrap()
+    };
+    let before = wal();
+    let measured = way(server, writers, time);
+    let bytes = (wal() - before) / measured.count as f64;
+    (measured, bytes)
+}
+
+/// The value in the middle.
+fn middle(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<_> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Appends of a store that is opened as usual, each writer to a conversation of its own.
+fn appends(server: &Server, writers: usize, time: Duration) -> Measured {
+    let store = Store::open(&server.url()).unwrap();
     let text = "x".repeat(BYTES);
     measure(writers, time, |writer, _| {
         store.append(format!("chat {writer}"), &[Message::user(&text)]).unwrap();

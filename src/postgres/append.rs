@@ -1,9 +1,12 @@
-//! Appends: each is one call of one function, which locks the head and gives the numbers.
+//! Appends: a function locks the head and gives the numbers. Those that wait at one time share a call of it: [`gathering`].
+//!
+//! [`gathering`]: super::gathering
 
 use tokio_postgres::Row;
 
 use super::Postgres;
 use super::change::Attempts;
+use super::gate::Gate;
 use super::rows::{self, EPOCH, Outcome, digest, items, number, random, refused};
 use super::statement::{Statement, Value};
 use super::streams::Open;
@@ -14,7 +17,7 @@ use crate::log::decision::{self, Decision};
 use crate::log::replay::title;
 use crate::log::segments::Segmented as _;
 use crate::log::{AppendOptions, Changes, ExpectedHead, NewConversation, Receipt};
-use crate::model::{Message, Metadata, Name, Role, Timestamp};
+use crate::model::{ConversationId, Message, Metadata, Name, Role, Timestamp};
 use crate::record::{self, Body, Head, TitleSource};
 
 /// What is appended, beside its entries.
@@ -24,7 +27,6 @@ struct Extra<'a> {
     said: &'a [Message],
     /// What a conversation is made with.
     made: Option<Head>,
-    holder: Option<[u8; 16]>,
     time: Option<Timestamp>,
 }
 
@@ -35,6 +37,94 @@ fn said(extra: &Extra<'_>) -> Option<(String, i16, u64)> {
         let head = extra.made.as_ref().filter(|head| head.title_source == TitleSource::Caller)?;
         Some((head.title.clone()?, 2, 0))
     })
+}
+
+/// What a record is appended with, whichever function appends it.
+pub(super) struct Given {
+    pub(super) id: ConversationId,
+    pub(super) owner: Option<Vec<u8>>,
+    key: Option<Vec<u8>>,
+    pub(super) time: i64,
+    pub(super) body: Vec<u8>,
+    pub(super) entries: u64,
+    pub(super) messages: u64,
+    pub(super) title: Option<(String, i16, u64)>,
+    tags: Option<Vec<Vec<u8>>>,
+    /// The digests of an idempotency key, and of the content that it was given with.
+    pub(super) idempotency: Option<([u8; 16], [u8; 16])>,
+    /// The digests of item ids, and the places of their entries.
+    pub(super) items: (Vec<Vec<u8>>, Vec<i64>),
+}
+
+impl Given {
+    fn new(gate: &Gate, name: &Name, body: &Body, extra: &Extra<'_>, terms: Option<&Terms<'_>>) -> Self {
+        let bytes = |text: Option<&str>| text.map(|text| text.as_bytes().to_vec());
+        let key = terms.and_then(|terms| terms.key.as_ref());
+        Self {
+            id: name.id(),
+            owner: bytes(name.owner()),
+            key: bytes(name.key()),
+            time: gate.past(extra.time),
+            body: record::seal_entries(name.id(), body),
+            entries: body.entries(),
+            messages: extra.messages,
+            title: said(extra),
+            tags: extra.made.as_ref().map(|head| rows::tags(&head.tags)),
+            idempotency: key.map(|key| (key.digest, key.content_digest)),
+            items: items(body),
+        }
+    }
+
+    /// A call of a function that is given all of it. `between`: what it is given before the key.
+    fn statement(self, sql: &'static str, between: impl FnOnce(Statement) -> Statement) -> Statement {
+        let (title, kind, at) = self.title.map_or((None, 0, 0), |(title, kind, at)| (Some(title), kind, at));
+        let (digests, places) = self.items;
+        let first = Statement::once(sql)
+            .with(self.id.as_bytes())
+            .with(self.owner)
+            .with(self.key)
+            .with(self.time)
+            .with(Value::Number(Some(random())))
+            .with(self.body)
+            .with(self.entries)
+            .with(self.messages)
+            .with(title.as_deref())
+            .with(kind)
+            .with(at)
+            .with(self.tags);
+        between(first)
+            .with(self.idempotency.map(|(key, _)| key.to_vec()))
+            .with(self.idempotency.map(|(_, content)| content.to_vec()))
+            .with(digests)
+            .with(places)
+    }
+}
+
+/// An append by itself, which waits where somebody has locked its conversation. `makes`: tags and title are those that a
+/// conversation is made with.
+pub(super) fn by_itself(given: Given, makes: bool, expected: ExpectedHead, holder: Option<[u8; 16]>) -> Statement {
+    const SQL: &str = "SELECT * FROM cs_append_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, \
+                       $16, $17, $18, $19)";
+    // The row is locked before the function looks at it. No conversation ends at the greatest seq.
+    const AT_CURSOR: &str = "SELECT same.is_same, appended.* FROM (SELECT (SELECT t.incarnation FROM cs_conversation t \
+        WHERE t.conv_id = $1 FOR UPDATE) = $20 AS is_same) same, LATERAL cs_append_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, \
+        $10, $11, $12, $13, CASE WHEN same.is_same THEN $14 ELSE 9223372036854775807 END, $15, $16, $17, $18, $19) appended";
+    let incarnation = incarnation(expected);
+    let sql = if incarnation.is_some() { AT_CURSOR } else { SQL };
+    let statement = given.statement(sql, |statement| statement.with(makes).with(rows::expected(expected)));
+    let statement = statement.with(holder.map(|holder| holder.to_vec()));
+    match incarnation {
+        Some(incarnation) => statement.with(incarnation),
+        None => statement,
+    }
+}
+
+/// Which conversation it has to be.
+pub(super) fn incarnation(expected: ExpectedHead) -> Option<u64> {
+    match expected {
+        ExpectedHead::AtCursor(at) => at.incarnation,
+        _ => None,
+    }
 }
 
 /// What is stored under a key, or was stored now.
@@ -58,8 +148,12 @@ impl Postgres {
         let (body, terms) = append::append(name, messages, &Changes::new(), options)?;
         self.gate.check_writable()?;
         let extra = Extra { messages: messages.len() as u64, said: messages, time: options.time, ..Extra::default() };
-        let row = self.database.row(self.statement(name, &body, &extra, Some(&terms), options.expected))?;
-        self.receipt(name, &row, Some(&terms), options.expected).map(|(receipt, _)| receipt)
+        let given = Given::new(&self.gate, name, &body, &extra, Some(&terms));
+        let row = match options.expected {
+            expected @ ExpectedHead::NewConversation => self.database.row(by_itself(given, false, expected, None)),
+            expected => self.gathering.append(given, expected),
+        };
+        self.receipt(name, &row?, Some(&terms), options.expected).map(|(receipt, _)| receipt)
     }
 
     /// Appends messages with an entry of what changes, again until nobody was faster.
@@ -70,6 +164,8 @@ impl Postgres {
         changes: &Changes,
         options: &AppendOptions,
     ) -> Result<Receipt> {
+        const CHANGING: &str = "SELECT * FROM cs_append_changing_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, \
+                                $14, $15, $16, $17, $18)";
         self.gate.check_writable()?;
         let attempts = Attempts::new(self.patience);
         loop {
@@ -85,11 +181,12 @@ impl Postgres {
                 messages: messages.len() as u64,
                 said: if changes.title.is_some() { &[] } else { messages },
                 made: Some(head),
-                holder: None,
                 time: options.time,
             };
             let seen = view.as_ref().map(|view| view.through);
-            let row = self.database.row(self.changing(name, &body, &extra, &terms, refused.is_ok(), seen))?;
+            let given = Given::new(&self.gate, name, &body, &extra, Some(&terms));
+            let changing = given.statement(CHANGING, |statement| statement).with(refused.is_ok()).with(seen);
+            let row = self.database.row(changing)?;
             match Outcome::of(&row)? {
                 Outcome::Moved => attempts.again(name)?,
                 Outcome::NotAsExpected => return refused.and(Err(Outcome::NotAsExpected.unexpected())),
@@ -132,8 +229,9 @@ impl Postgres {
             self.gate.check_writable()?;
             let beginning = self.leases.begin()?;
             let holder = beginning.holder;
-            let extra = Extra { messages: 1, holder: Some(holder), ..Extra::default() };
-            let row = self.database.row(self.statement(name, &body, &extra, Some(&terms), options.expected));
+            let extra = Extra { messages: 1, ..Extra::default() };
+            let given = Given::new(&self.gate, name, &body, &extra, Some(&terms));
+            let row = self.database.row(by_itself(given, false, options.expected, Some(holder)));
             let row = row.inspect_err(|error| {
                 if matches!(error, Error::OutcomeUnknown { .. }) {
                     // It may have begun, with nobody to write it: it is interrupted once the lease runs out.
@@ -158,93 +256,9 @@ impl Postgres {
         let mut made = Head::new("", None, 0, 0);
         change.apply(&mut made);
         let extra = Extra { made: Some(made), time: new.time, ..Extra::default() };
-        let row = self.database.row(self.statement(name, &body, &extra, None, ExpectedHead::NewConversation))?;
+        let given = Given::new(&self.gate, name, &body, &extra, None);
+        let row = self.database.row(by_itself(given, true, ExpectedHead::NewConversation, None))?;
         self.receipt(name, &row, None, ExpectedHead::NewConversation).map(|(receipt, _)| receipt)
-    }
-
-    fn statement(
-        &self,
-        name: &Name,
-        body: &Body,
-        extra: &Extra<'_>,
-        terms: Option<&Terms<'_>>,
-        expected: ExpectedHead,
-    ) -> Statement {
-        const SQL: &str = "SELECT * FROM cs_append_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, \
-                           $16, $17, $18, $19)";
-        // The row is locked before the function looks at it. No conversation ends at the greatest seq.
-        const AT_CURSOR: &str = "SELECT same.is_same, appended.* FROM (SELECT (SELECT t.incarnation FROM cs_conversation t \
-            WHERE t.conv_id = $1 FOR UPDATE) = $20 AS is_same) same, LATERAL cs_append_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, \
-            $10, $11, $12, $13, CASE WHEN same.is_same THEN $14 ELSE 9223372036854775807 END, $15, $16, $17, $18, $19) appended";
-        let id = name.id();
-        let title = said(extra);
-        let (kind, at) = title.as_ref().map_or((0, 0), |(_, kind, at)| (*kind, *at));
-        let key = terms.and_then(|terms| terms.key.as_ref());
-        let (digests, places) = items(body);
-        let incarnation = match expected {
-            ExpectedHead::AtCursor(at) => at.incarnation,
-            _ => None,
-        };
-        let statement = Statement::once(if incarnation.is_some() { AT_CURSOR } else { SQL })
-            .with(id.as_bytes())
-            .with(name.owner())
-            .with(name.key())
-            .with(self.gate.past(extra.time))
-            .with(Value::Number(Some(random())))
-            .with(record::seal_entries(id, body))
-            .with(body.entries())
-            .with(extra.messages)
-            .with(title.as_ref().map(|(title, ..)| title.as_str()))
-            .with(kind)
-            .with(at)
-            .with(extra.made.as_ref().map(|head| rows::tags(&head.tags)))
-            .with(extra.made.is_some())
-            .with(rows::expected(expected))
-            .with(key.map(|key| key.digest.to_vec()))
-            .with(key.map(|key| key.content_digest.to_vec()))
-            .with(digests)
-            .with(places)
-            .with(extra.holder.map(|holder| holder.to_vec()));
-        match incarnation {
-            Some(incarnation) => statement.with(incarnation),
-            None => statement,
-        }
-    }
-
-    /// `extra` has the head with what changes. `seen`: the last change of its row that was seen, if there is one.
-    fn changing(
-        &self,
-        name: &Name,
-        body: &Body,
-        extra: &Extra<'_>,
-        terms: &Terms<'_>,
-        is_expected: bool,
-        seen: Option<u64>,
-    ) -> Statement {
-        const SQL: &str = "SELECT * FROM cs_append_changing_v1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, \
-                           $15, $16, $17, $18)";
-        let title = said(extra);
-        let (kind, at) = title.as_ref().map_or((0, 0), |(_, kind, at)| (*kind, *at));
-        let (digests, places) = items(body);
-        Statement::once(SQL)
-            .with(name.id().as_bytes())
-            .with(name.owner())
-            .with(name.key())
-            .with(self.gate.past(extra.time))
-            .with(Value::Number(Some(random())))
-            .with(record::seal_entries(name.id(), body))
-            .with(body.entries())
-            .with(extra.messages)
-            .with(title.as_ref().map(|(title, ..)| title.as_str()))
-            .with(kind)
-            .with(at)
-            .with(extra.made.as_ref().map(|head| rows::tags(&head.tags)))
-            .with(terms.key.as_ref().map(|key| key.digest.to_vec()))
-            .with(terms.key.as_ref().map(|key| key.content_digest.to_vec()))
-            .with(digests)
-            .with(places)
-            .with(is_expected)
-            .with(seen)
     }
 
     /// What an append was answered, and the incarnation of its conversation, if it was taken now.

@@ -6,13 +6,15 @@ use std::io;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use deadpool_postgres::Connect;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task::JoinHandle;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
-use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error as Refusal, Socket};
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error as Refusal, SimpleQueryMessage, Socket};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream as Encrypted;
 use tokio_rustls::rustls::crypto::ring;
@@ -27,15 +29,22 @@ use crate::error::{Error, Result};
 const READ_COMMITTED: &str = "SELECT set_config('default_transaction_isolation', 'read committed', false) \
                               WHERE current_setting('default_transaction_isolation') <> 'read committed'";
 
+/// A setting that a connection is made with. A pooler has made its connections to the server by itself, without it.
+const MARK: &str = "-cconversation_store.direct=on";
+const IS_MARKED: &str = "SELECT current_setting('conversation_store.direct', true)";
+
 /// Makes connections.
 pub(super) struct Connector {
     tls: Tls,
+    /// Whether all connections that were made so far are those of the server itself. Nobody asks where there is none.
+    are_direct: Option<Arc<AtomicBool>>,
 }
 
 impl Connector {
-    /// `encrypts`: whether connections are encrypted; `roots`: the file of certificates that are trusted.
-    pub(super) fn new(encrypts: bool, roots: Option<&Path>) -> Result<Self> {
-        Ok(Self { tls: if encrypts { Tls::new(roots)? } else { Tls::unused()? } })
+    /// `encrypts`: whether connections are encrypted; `roots`: the file of certificates that are trusted; `are_direct`: is set
+    /// to false once a pooler gives a connection, before the connection is used.
+    pub(super) fn new(encrypts: bool, roots: Option<&Path>, are_direct: Option<Arc<AtomicBool>>) -> Result<Self> {
+        Ok(Self { tls: if encrypts { Tls::new(roots)? } else { Tls::unused()? }, are_direct })
     }
 }
 
@@ -45,13 +54,38 @@ impl Connect for Connector {
         config: &Config,
     ) -> Pin<Box<dyn Future<Output = Result<(Client, JoinHandle<()>), Refusal>> + Send + '_>> {
         let (tls, config) = (self.tls.clone(), config.clone());
+        let are_direct = self.are_direct.clone().filter(|are_direct| are_direct.load(Ordering::Acquire));
         Box::pin(async move {
-            let (client, connection) = config.connect(tls).await?;
+            let first = if are_direct.is_some() { marked(&config) } else { config.clone() };
+            let (client, connection) = match first.connect(tls.clone()).await {
+                Err(refusal) if are_direct.is_some() && refuses_options(&refusal) => config.connect(tls).await?,
+                connected => connected?,
+            };
             let driven = tokio::spawn(drive(connection));
-            client.batch_execute(READ_COMMITTED).await?;
+            let rows = client.simple_query(&format!("{READ_COMMITTED}; {IS_MARKED}")).await?;
+            if let Some(are_direct) = are_direct.filter(|_| !rows.iter().any(is_on)) {
+                are_direct.store(false, Ordering::Release);
+            }
             Ok((client, driven))
         })
     }
+}
+
+/// The mark, beside what the URL says.
+fn marked(config: &Config) -> Config {
+    let mut marked = config.clone();
+    marked.options(format!("{} {MARK}", config.get_options().unwrap_or_default()).trim_start());
+    marked
+}
+
+/// Whether a pooler takes no settings: PgBouncer says that the protocol is violated, others that they have no such feature.
+fn refuses_options(refusal: &Refusal) -> bool {
+    let refused = refusal.code();
+    refused.is_some_and(|code| [SqlState::PROTOCOL_VIOLATION, SqlState::FEATURE_NOT_SUPPORTED].contains(code))
+}
+
+fn is_on(message: &SimpleQueryMessage) -> bool {
+    matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("on"))
 }
 
 /// Moves what is sent and received. It ends, and the connection with it, where the server says that a commit was not waited

@@ -2,9 +2,11 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
+use deadpool::managed::QueueMode;
 use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime as Tokio, Timeouts};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -43,8 +45,9 @@ pub(super) struct Calls {
     timeout: Duration,
     /// How long one step of long work may take.
     step: Duration,
-    /// Whether statements are prepared, once a connection. A pooler between may not keep them.
-    prepared: bool,
+    /// Whether statements are prepared, once a connection. A pooler between may not keep them, or give what another program
+    /// prepared under the same name.
+    prepares: Arc<AtomicBool>,
     /// Where the database is, for people.
     pub(super) shown: Arc<str>,
 }
@@ -58,14 +61,16 @@ impl Database {
             .enable_all()
             .build()
             .map_err(Error::io("start the threads of the connections"))?;
+        let prepares = Arc::new(AtomicBool::new(url.prepared.unwrap_or(true)));
+        let are_direct = || url.prepared.is_none().then(|| Arc::clone(&prepares));
         let calls = Calls {
-            pool: pool(url, url.pool)?,
+            pool: pool(url, url.pool, are_direct())?,
             timeout: url.timeout,
             step: url.step,
-            prepared: url.prepared,
+            prepares: Arc::clone(&prepares),
             shown: url.shown.as_str().into(),
         };
-        let renewals = Calls { pool: pool(url, 1)?, ..calls.clone() };
+        let renewals = Calls { pool: pool(url, 1, are_direct())?, ..calls.clone() };
         let database = Self { runtime: Some(runtime), calls, renewals };
         let calls = database.calls.clone();
         database.wait(async move {
@@ -113,8 +118,9 @@ impl Database {
     /// A connection of one's own, for what takes several statements.
     pub(super) fn session(&self) -> Result<Session<'_>> {
         let calls = self.calls.clone();
-        let connected =
-            self.wait(async move { calls.repeat(false, false, |until| calls.connection(until)).await })??;
+        let connected = self.wait(async move {
+            calls.repeat_until(calls.deadline(), false, false, |until| calls.connection(until)).await
+        })??;
         Ok(Session { database: self, connection: Some(Arc::new(connected)), limit: None })
     }
 
@@ -165,13 +171,25 @@ impl Calls {
     /// The rows that a statement gives. What passes by itself is waited for, and the statement sent again, unless it may have
     /// taken effect.
     pub(super) async fn query(&self, statement: &Statement) -> Result<Vec<Row>> {
-        self.repeat(statement.is_repeatable, statement.writes, |until| self.attempt(statement, until)).await
+        self.query_until(statement, self.deadline()).await
+    }
+
+    /// As [`Calls::query`], until a moment.
+    pub(super) async fn query_until(&self, statement: &Statement, until: Instant) -> Result<Vec<Row>> {
+        let attempt = |until| self.attempt(statement, until);
+        self.repeat_until(until, statement.is_repeatable, statement.writes, attempt).await
+    }
+
+    /// When a call that begins now has to be done.
+    pub(super) fn deadline(&self) -> Instant {
+        Instant::now() + self.timeout
     }
 
     /// Attempts something until it succeeds, it fails for a reason that stays, or the time is over. `writes`: an attempt without
     /// an answer may have taken effect, however the later ones fail.
-    async fn repeat<T, Attempt>(
+    async fn repeat_until<T, Attempt>(
         &self,
+        until: Instant,
         is_repeatable: bool,
         writes: bool,
         attempt: impl Fn(Instant) -> Attempt,
@@ -179,7 +197,6 @@ impl Calls {
     where
         Attempt: Future<Output = Result<T, Failure>>,
     {
-        let until = Instant::now() + self.timeout;
         let (mut pause, mut unanswered) = (FIRST_PAUSE, None);
         loop {
             let failure = match attempt(until).await {
@@ -200,11 +217,25 @@ impl Calls {
 
     /// The one row that a statement gives.
     pub(super) async fn row(&self, statement: &Statement) -> Result<Row> {
-        self.query(statement).await?.pop().ok_or_else(|| no_row(statement.sql))
+        self.row_until(statement, self.deadline()).await
+    }
+
+    /// As [`Calls::row`], until a moment.
+    pub(super) async fn row_until(&self, statement: &Statement, until: Instant) -> Result<Row> {
+        self.query_until(statement, until).await?.pop().ok_or_else(|| no_row(statement.sql))
     }
 
     async fn attempt(&self, statement: &Statement, until: Instant) -> Result<Vec<Row>, Failure> {
-        let connection = self.connection(until).await?;
+        self.attempt_by(self.connection(until).await?, statement, until).await
+    }
+
+    /// The rows that a statement gives, sent once through a connection.
+    pub(super) async fn attempt_by(
+        &self,
+        connection: Object,
+        statement: &Statement,
+        until: Instant,
+    ) -> Result<Vec<Row>, Failure> {
         let answer = timeout_at(until, self.ask(&connection, statement)).await;
         let failure = match answer {
             Ok(Ok(rows)) => return Ok(rows),
@@ -222,7 +253,7 @@ impl Calls {
 
     async fn ask(&self, connection: &Object, statement: &Statement) -> Result<Vec<Row>, Refusal> {
         let typed = statement.typed();
-        if !self.prepared || statement.is_planned_anew {
+        if !self.prepares.load(Ordering::Acquire) || statement.is_planned_anew {
             return connection.query_typed(statement.sql, &typed).await;
         }
         let (values, types): (Vec<_>, Vec<_>) = typed.into_iter().unzip();
@@ -230,7 +261,7 @@ impl Calls {
         connection.query(&prepared, &values).await
     }
 
-    async fn connection(&self, until: Instant) -> Result<Object, Failure> {
+    pub(super) async fn connection(&self, until: Instant) -> Result<Object, Failure> {
         let left = Some(until.saturating_duration_since(Instant::now()));
         match self.pool.timeout_get(&Timeouts { wait: left, create: left, recycle: left }).await {
             Ok(connection) => Ok(connection),
@@ -251,11 +282,12 @@ async fn linger(connection: Object) {
     }
 }
 
-fn pool(url: &Url, size: usize) -> Result<Pool> {
-    let connector = Connector::new(url.config.get_ssl_mode() != SslMode::Disable, url.roots.as_deref())?;
+fn pool(url: &Url, size: usize, are_direct: Option<Arc<AtomicBool>>) -> Result<Pool> {
+    let connector = Connector::new(url.config.get_ssl_mode() != SslMode::Disable, url.roots.as_deref(), are_direct)?;
     let config = ManagerConfig { recycling_method: RecyclingMethod::Fast };
     let manager = Manager::from_connect(url.config.clone(), connector, config);
-    let pool = Pool::builder(manager).max_size(size).runtime(Tokio::Tokio1).build();
+    // The one that was used last is taken first: what the server keeps for it, plans too, is warm.
+    let pool = Pool::builder(manager).max_size(size).queue_mode(QueueMode::Lifo).runtime(Tokio::Tokio1).build();
     pool.map_err(|error| Error::InvalidInput(format!("the pool of connections: {error}")))
 }
 

@@ -12,7 +12,7 @@ use crate::error::Error;
 const LOST: io::ErrorKind = io::ErrorKind::ConnectionAborted;
 
 /// Why a call has no answer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Failure {
     /// There was no connection: nothing was sent.
     Unreached(String),

@@ -3,7 +3,8 @@
 -- answer that a key was used before.
 --
 -- One order of locks: a call that changes or keeps several rows of cs_conversation locks all of them first, in the order of
--- their ids, and then locks no other row of it. So two calls never wait for each other.
+-- their ids, and then locks no other row of it. So two calls never wait for each other. The one that passes over rows that
+-- somebody has locked waits for none.
 --
 -- Outcomes: 0 done, 1 the key was used before, 2 not as expected, 3 another owner's, 4 its name waits for forks, 5 the
 -- message is closed, 6 the holder's lease has run out, 7 the message's lease has run out, 8 it has changed meanwhile,
@@ -197,6 +198,63 @@ BEGIN
     open_messages = CASE WHEN p_holder IS NULL THEN h.open_messages ELSE h.open_messages || h.next_message END,
     interrupted = CASE WHEN p_messages > 0 THEN '{}' ELSE h.interrupted END
   WHERE t.conv_id = p_conv;
+END $$;
+
+-- Appends records, each to its conversation as cs_append_v1 does, and in the order of the arrays. Gives a row for each that it
+-- wrote, with its place, from 1. Where something is in the way, it writes nothing and gives no row, and cs_append_v1 finds out
+-- why: somebody has locked the conversation, it is not there or not as expected, it gets a title, the key was used. So nothing
+-- here waits for a lock of a row, and no record keeps another one waiting.
+-- p_was: the incarnation that it has to be, -1 any. p_item_of: the place of the record that an item is in.
+CREATE OR REPLACE FUNCTION cs_append_many_v1(
+  p_conv bytea[], p_owner bytea[], p_now bigint[], p_body bytea[], p_entries bigint[], p_messages bigint[],
+  p_titled boolean[], p_expected bigint[], p_was bigint[], p_idem bytea[], p_content bytea[],
+  p_items bytea[], p_item_of bigint[], p_item_at bigint[]
+) RETURNS TABLE (
+  o_at bigint, o_outcome integer, o_first bigint, o_last bigint, o_message bigint, o_messages bigint, o_content bytea,
+  o_incarnation bigint
+) LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+  at_commit bigint := cs_commit_v1(0);
+  locked bytea[];
+  r record;
+  c bigint;
+BEGIN
+  locked := ARRAY(SELECT t.conv_id FROM cs_conversation t WHERE t.conv_id = ANY (p_conv) FOR UPDATE SKIP LOCKED);
+  o_outcome := 0;
+  FOR r IN
+    SELECT u.* FROM unnest(p_conv, p_owner, p_now, p_body, p_entries, p_messages, p_titled, p_expected, p_was, p_idem, p_content)
+      WITH ORDINALITY AS u(conv, owner, now, body, entries, messages, titled, expected, was, idem, content, place)
+    WHERE u.conv = ANY (locked)
+  LOOP
+    IF r.idem IS NOT NULL THEN
+      PERFORM FROM cs_key k WHERE k.conv_id = r.conv AND k.digest = r.idem;
+      CONTINUE WHEN FOUND;
+    END IF;
+    UPDATE cs_conversation t SET
+      commit_no = greatest(t.commit_no + 1, at_commit), next_seq = t.next_seq + r.entries,
+      next_message = t.next_message + r.messages, last_activity = greatest(t.last_activity, r.now),
+      minute = greatest(t.minute, cs_minute_v1(r.now))
+    WHERE t.conv_id = r.conv AND NOT t.deleted AND (r.owner IS NULL OR t.owner = r.owner)
+      AND (r.expected = -1 OR t.next_seq - 1 = r.expected) AND (r.was = -1 OR t.incarnation = r.was)
+      AND (t.title_kind <> 0 OR NOT r.titled) AND t.interrupted = '{}'
+    RETURNING t.next_seq - r.entries, t.next_message - r.messages, t.incarnation, t.commit_no
+      INTO o_first, o_message, o_incarnation, c;
+    CONTINUE WHEN NOT FOUND;
+    o_at := r.place;
+    o_last := o_first + r.entries - 1;
+    o_messages := r.messages;
+    INSERT INTO cs_record VALUES (
+      r.conv, o_first, o_incarnation, c, r.now, o_message, o_message + r.messages, r.entries, false, r.body);
+    IF r.place = ANY (p_item_of) THEN
+      INSERT INTO cs_item SELECT r.conv, i.digest, o_first + i.at
+        FROM unnest(p_items, p_item_of, p_item_at) AS i(digest, place, at) WHERE i.place = r.place
+        ON CONFLICT DO NOTHING;
+    END IF;
+    IF r.idem IS NOT NULL THEN
+      INSERT INTO cs_key VALUES (r.conv, r.idem, o_first, o_last, o_message, r.messages, r.content);
+    END IF;
+    RETURN NEXT;
+  END LOOP;
 END $$;
 
 -- Appends a record that ends with an entry about the conversation as a whole, which was decided on what was seen: p_seen, the

@@ -1,11 +1,11 @@
 //! The log on PostgreSQL: many processes write and read one store.
 //!
-//! Each write is one call of one function (`functions.sql`), which locks the conversation's row, gives the numbers, and
-//! writes one row for the record. What the log decides on (titles, rewinds, forks, redactions) it reads first, and the function
+//! Each write is a call of a function (`functions.sql`), which locks the conversation's row, gives the numbers, and
+//! writes one row for the record. Appends that wait at one time share a call. What the log decides on (titles, rewinds, forks, redactions) it reads first, and the function
 //! takes it only if nothing has changed since. Nothing is frozen in a process, and nothing of a conversation is kept in one.
 //!
 //! What a process does keep, each has for itself: `database` its connections, on a runtime of its own; `reader` whom forks
-//! were forked from; `writers` the open messages, which `streams` sends; `leases` what says that this program lives;
+//! were forked from; `gathering` the appends that wait; `writers` the open messages, which `streams` sends; `leases` what says that this program lives;
 //! `settings` what the server's settings break;
 //! `followed` what is known of conversations that somebody follows; `gate` whether it still writes.
 //!
@@ -22,6 +22,7 @@ mod database;
 mod failure;
 mod followed;
 mod gate;
+mod gathering;
 mod leases;
 mod list;
 mod log;
@@ -46,6 +47,7 @@ use tokio::task::AbortHandle;
 use self::database::Database;
 use self::followed::Followed;
 use self::gate::Gate;
+use self::gathering::Gathering;
 use self::leases::Leases;
 use self::reader::Reader;
 use self::settings::Settings;
@@ -75,6 +77,7 @@ const LOOKS_A_LEASE: u32 = 3;
 pub(crate) struct Postgres {
     database: Arc<Database>,
     gate: Arc<Gate>,
+    gathering: Arc<Gathering>,
     reader: Reader,
     writers: Arc<Writers>,
     streams: Arc<Streams>,
@@ -113,7 +116,9 @@ impl Postgres {
         let streams =
             Streams::new(Arc::clone(&database), Arc::clone(&gate), Arc::clone(&writers), Arc::clone(&followed));
         let (streams, patience, tasks) = (Arc::new(streams), url.timeout, Vec::new());
-        let mut log = Self { database, gate, reader, writers, streams, leases, followed, patience, settings, tasks };
+        let gathering = Arc::new(Gathering::new(Arc::clone(&database), url.pool));
+        let mut log =
+            Self { database, gate, gathering, reader, writers, streams, leases, followed, patience, settings, tasks };
         log.start_tasks(url, window)?;
         Ok(log)
     }

@@ -23,6 +23,7 @@ pub(super) enum Value {
     Flag(bool),
     Bytes(Option<Vec<u8>>),
     AllBytes(Option<Vec<Vec<u8>>>),
+    SomeBytes(Vec<Option<Vec<u8>>>),
     Numbers(Vec<i64>),
     Flags(Vec<bool>),
     Float(f64),
@@ -71,6 +72,7 @@ impl Value {
             Self::Flag(value) => (value, Type::BOOL),
             Self::Bytes(value) => (value, Type::BYTEA),
             Self::AllBytes(value) => (value, Type::BYTEA_ARRAY),
+            Self::SomeBytes(value) => (value, Type::BYTEA_ARRAY),
             Self::Numbers(value) => (value, Type::INT8_ARRAY),
             Self::Flags(value) => (value, Type::BOOL_ARRAY),
             Self::Float(value) => (value, Type::FLOAT8),
@@ -158,6 +160,12 @@ impl From<Vec<Vec<u8>>> for Value {
 impl From<Option<Vec<Vec<u8>>>> for Value {
     fn from(bytes: Option<Vec<Vec<u8>>>) -> Self {
         Self::AllBytes(bytes)
+    }
+}
+
+impl From<Vec<Option<Vec<u8>>>> for Value {
+    fn from(bytes: Vec<Option<Vec<u8>>>) -> Self {
+        Self::SomeBytes(bytes)
     }
 }
 

@@ -1,8 +1,10 @@
 //! What a URL says: where the database is, and how it is used.
 
 use std::net::IpAddr;
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use tokio_postgres::Config;
@@ -32,8 +34,8 @@ pub(super) struct Url {
     pub(super) timeout: Duration,
     /// How long one step of a backup or a restore may take.
     pub(super) step: Duration,
-    /// Whether statements are prepared, once a connection.
-    pub(super) prepared: bool,
+    /// Whether statements are prepared, once a connection. Without an answer: where each connection is one of the server itself.
+    pub(super) prepared: Option<bool>,
     /// How long a message stays open after its program was heard of last.
     pub(super) lease: Duration,
 }
@@ -42,8 +44,9 @@ impl Url {
     pub(super) fn parse(text: &str) -> Result<Self> {
         let problem = |problem: &str| Error::InvalidInput(format!("a store URL of PostgreSQL: {problem}"));
         let (place, options) = text.split_once('?').unwrap_or((text, ""));
-        let (mut sslmode, mut roots, mut prepared) = (None, None, false);
-        let (mut pool, mut timeout, mut lease) = (16, Duration::from_secs(15), Duration::from_secs(60));
+        let (mut sslmode, mut roots, mut prepared) = (None, None, None);
+        let (mut pool, mut timeout, mut lease) =
+            (usual_pool(processors()), Duration::from_secs(15), Duration::from_secs(60));
         let mut step = Duration::from_secs(300);
         let mut theirs = Vec::new();
         for option in options.split('&').filter(|option| !option.is_empty()) {
@@ -58,8 +61,8 @@ impl Url {
                 "pool" => pool = usize::try_from(number(1000)?).unwrap_or(pool),
                 "prepared" => {
                     prepared = match value {
-                        "true" => true,
-                        "false" => false,
+                        "true" => Some(true),
+                        "false" => Some(false),
                         _ => return Err(problem(&format!("prepared={value}: expected true or false"))),
                     };
                 }
@@ -102,6 +105,16 @@ impl Url {
         let shown = shown(&config);
         Ok(Self { config, shown, roots, pool, timeout, step, prepared, lease })
     }
+}
+
+/// Processors of this machine.
+pub(super) fn processors() -> usize {
+    available_parallelism().map_or(1, NonZero::get)
+}
+
+/// Connections of one process at most, where nobody says how many: a server does more at one time no faster.
+fn usual_pool(processors: usize) -> usize {
+    (4 * processors).clamp(8, 32)
 }
 
 /// Whether a host is this machine.
@@ -153,6 +166,13 @@ mod tests {
             assert_eq!(url.config.get_ssl_mode(), SslMode::Disable, "{here}");
         }
         assert_eq!(Url::parse("postgres:///chats?host=/run/pg").unwrap().config.get_ssl_mode(), SslMode::Disable);
+    }
+
+    #[test]
+    fn a_pool_is_as_large_as_the_machine_has_processors_for() {
+        let found = [1, 2, 4, 8, 64].map(usual_pool);
+        assert_eq!(found, [8, 8, 16, 32, 32]);
+        assert_eq!(Url::parse("postgres://localhost/chats").unwrap().pool, usual_pool(processors()));
     }
 
     #[test]

@@ -237,7 +237,12 @@ impl Server {
 
     /// The first value that a query gives, as text.
     pub(crate) fn value(&self, sql: &str) -> Result<Option<String>, tokio_postgres::Error> {
-        self.with("postgres", async |client| {
+        self.value_by(&self.connection("postgres"), sql)
+    }
+
+    /// As [`Server::value`], through a pooler.
+    pub(crate) fn value_by(&self, connection: &str, sql: &str) -> Result<Option<String>, tokio_postgres::Error> {
+        Self::with_connection(connection, async |client| {
             let rows = client.simple_query(sql).await?;
             Ok(rows.iter().find_map(|message| match message {
                 SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
@@ -274,10 +279,20 @@ impl Server {
         database: &str,
         work: impl AsyncFnOnce(&Client) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, tokio_postgres::Error> {
+        Self::with_connection(&self.connection(database), work)
+    }
+
+    fn connection(&self, database: &str) -> String {
+        format!("host=127.0.0.1 port={} user=postgres dbname={database}", self.port)
+    }
+
+    fn with_connection<T>(
+        connection: &str,
+        work: impl AsyncFnOnce(&Client) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<T, tokio_postgres::Error> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let config = format!("host=127.0.0.1 port={} user=postgres dbname={database}", self.port);
-            let (client, connection) = tokio_postgres::connect(&config, NoTls).await?;
+            let (client, connection) = tokio_postgres::connect(connection, NoTls).await?;
             let driving = tokio::spawn(connection);
             let result = work(&client).await;
             drop(client);

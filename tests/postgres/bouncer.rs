@@ -55,6 +55,10 @@ fn many_threads_append_over_few_connections() {
         assert!(messages.iter().map(|stored| stored.first_seq).eq(1..=messages.len() as u64));
         stored.extend(messages.into_iter().map(|stored| ((conversation, stored.first_seq), stored.message.chunks)));
     }
+    // Nothing is prepared on a connection that the next transaction of another program gets.
+    let named = "SELECT count(*) FROM pg_prepared_statements";
+    let connection = format!("host=127.0.0.1 port={} dbname=postgres user={}", bouncer.port, role(&url));
+    assert_eq!(bouncer.server.value_by(&connection, named).unwrap().as_deref(), Some("0"));
     assert_eq!(appended.len(), THREADS * APPENDS);
     assert_eq!(stored, appended.into_iter().collect());
     assert_eq!(store.verify(|_, _| ()).unwrap().problems, []);

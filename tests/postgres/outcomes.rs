@@ -15,9 +15,10 @@ fn with_key(key: &str) -> AppendOptions {
     AppendOptions::new().with_idempotency_key(key)
 }
 
-/// The URL of a store of its own, through a proxy.
+/// The URL of a store of its own, through a proxy. The proxy finds a call by its text, which is sent once a connection where
+/// statements are prepared.
 pub(crate) fn through(proxy: &Proxy, server: &Server) -> String {
-    server.url().replace(&format!(":{}/", server.port), &format!(":{}/", proxy.port))
+    server.url().replace(&format!(":{}/", server.port), &format!(":{}/", proxy.port)) + "&prepared=false"
 }
 
 #[test]
@@ -227,4 +228,21 @@ fn two_stores_that_are_open_at_once_see_one_log() {
     assert_eq!(stores[1].load("chat").unwrap().messages().len(), 5);
     stores[1].delete("chat").unwrap();
     assert!(matches!(stores[0].load("chat"), Err(Error::NotFound { .. })));
+}
+
+/// A statement is sent with its text once a connection, where the connection is the server's own.
+#[test]
+fn statements_are_prepared_without_a_pooler() {
+    let Some(server) = crate::running() else { return };
+    let proxy = Proxy::start(server.port);
+    for (prepared, sent_again) in [("", false), ("&prepared=true", false), ("&prepared=false", true)] {
+        let url = through(&proxy, server).replace("&prepared=false", prepared);
+        let store = Store::open(&url).unwrap();
+        store.append("chat", &[Message::user("first")]).unwrap();
+        let cuts = proxy.cuts();
+        proxy.cut(Cut::Before, "cs_append_v1");
+        assert_eq!(store.append("chat", &[Message::user("second")]).is_err(), sent_again, "{prepared}");
+        assert_eq!(proxy.cuts() > cuts, sent_again, "{prepared}");
+        proxy.cut(Cut::Before, "");
+    }
 }

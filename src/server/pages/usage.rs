@@ -272,30 +272,6 @@ impl Sizes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Chunk, Message};
-    use crate::store::Store;
-
-    #[test]
-    fn what_is_too_much_is_not_read_and_its_time_is_known() -> crate::Result<()> {
-        let store = Store::open("memory:")?;
-        let answers = |count| vec![Message::assistant([Chunk::text("Hi!")]); count];
-        for (name, count) in [("oldest", 1), ("large", 3), ("newest", 2)] {
-            store.append(name, &answers(count))?;
-        }
-        // What a fork shares is not read for it.
-        store.fork_to("large", None, "fork")?;
-        let read = |left| {
-            let mut reading = Reading { left, unread: None, sizes: Sizes::default() };
-            let rows = store.usage_while(&UsageQuery::new(), &mut |item| reading.takes(item))?;
-            let conversations: u64 = reading.sizes.classes().map(|(_, count)| count).sum();
-            Ok::<_, crate::Error>((rows.first().map(|row| row.uncounted), conversations, reading.unread))
-        };
-        assert_eq!(read(6)?, (Some(6), 4, None));
-        assert_eq!(read(5)?, (Some(5), 3, Some(store.describe("oldest")?.last_activity)));
-        // One that is too much ends the reading, also where a later one would fit.
-        assert_eq!(read(4)?, (Some(2), 2, Some(store.describe("large")?.last_activity)));
-        Ok(())
-    }
 
     #[test]
     fn sizes_have_classes_by_powers_of_two() {
