@@ -1,8 +1,8 @@
 //! A store in PostgreSQL: `cargo bench --features postgres --bench postgres`. It starts a server of its own, which syncs, and
 //! needs PostgreSQL's programs. `CONVO_BENCH_SECONDS` is the time of each round of writes, 5 by default,
 //! `CONVO_BENCH_CONVERSATIONS` how many there are in the stores of the table of growth, `1000,100000` by default. An argument
-//! names the one part that is to run: `write`, `load`, `bytes` or `growth`. With `CONVO_BENCH_STANDBYS=2` each commit waits for one
-//! of two standbys.
+//! names the one part that is to run: `write`, `load`, `bytes` or `growth`. With `CONVO_BENCH_STANDBYS=2` each commit waits for
+//! one of two standbys.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a benchmark")]
 
 mod growth;

@@ -1,9 +1,10 @@
 //! Appends that wait at one time, and the calls that take them to the database.
 //!
-//! An append is sent at once, by itself, unless enough calls are under way. Then it waits until one of them ends, and shares the
-//! next call with the others that wait. No timer runs. A call is one transaction, and each of its appends has an answer of its
-//! own: the database writes those that fit, and passes over the others, which are sent by themselves after it. So a conflict of
-//! one append, or a lock of its conversation, concerns no other. Appends of one conversation keep their order.
+//! An append is sent at once, by itself, unless enough calls are under way. Then it waits until one of them ends, and shares
+//! the next call with the others that wait. No timer runs. A call is one transaction, and each of its appends has an answer of
+//! its own: the database writes those that fit, and passes over the others, which are sent by themselves after it. So a conflict
+//! of one append, or a lock of its conversation, concerns no other. Appends of one conversation are sent in the order in which
+//! they came, and the next ones once those have an answer.
 
 use std::collections::{HashSet, VecDeque};
 use std::pin::pin;
@@ -209,7 +210,7 @@ impl State {
     fn end(&mut self, ids: &[ConversationId], again: Option<Alone>, rest: Vec<Waiting>) -> Vec<Alone> {
         ids.iter().for_each(|id| _ = self.written.remove(id));
         self.written.extend(again.iter().map(|again| again.id));
-        let (mut alone, mut later) = (Vec::from_iter(again), Vec::new());
+        let (mut alone, mut later) = (again.into_iter().collect::<Vec<_>>(), Vec::new());
         for Waiting { given, expected, caller } in rest {
             let id = given.id;
             if self.written.insert(id) {

@@ -1,12 +1,13 @@
 //! The log on PostgreSQL: many processes write and read one store.
 //!
 //! Each write is a call of a function (`functions.sql`), which locks the conversation's row, gives the numbers, and
-//! writes one row for the record. Appends that wait at one time share a call. What the log decides on (titles, rewinds, forks, redactions) it reads first, and the function
-//! takes it only if nothing has changed since. Nothing is frozen in a process, and nothing of a conversation is kept in one.
+//! writes one row for the record. Appends that wait at one time share a call. What the log decides on (titles, rewinds, forks,
+//! redactions) it reads first, and the function takes it only if nothing has changed since. Nothing is frozen in a process, and
+//! nothing of a conversation is kept in one.
 //!
 //! What a process does keep, each has for itself: `database` its connections, on a runtime of its own; `reader` whom forks
-//! were forked from; `gathering` the appends that wait; `writers` the open messages, which `streams` sends; `leases` what says that this program lives;
-//! `settings` what the server's settings break;
+//! were forked from; `gathering` the appends that wait; `writers` the open messages, which `streams` sends; `leases` what says
+//! that this program lives; `settings` what the server's settings break;
 //! `followed` what is known of conversations that somebody follows; `gate` whether it still writes.
 //!
 //! `append`, `change` and `redact` write; `list` and `verify` read; `backup` and `restore` are this log's half of a backup;

@@ -34,7 +34,7 @@ pub(super) struct Url {
     pub(super) timeout: Duration,
     /// How long one step of a backup or a restore may take.
     pub(super) step: Duration,
-    /// Whether statements are prepared, once a connection. Without an answer: where each connection is one of the server itself.
+    /// Whether statements are prepared, once a connection. None: they are if each connection is one of the server itself.
     pub(super) prepared: Option<bool>,
     /// How long a message stays open after its program was heard of last.
     pub(super) lease: Duration,

@@ -75,6 +75,8 @@ fn together<'scope>(
     appends: &'scope [Append],
 ) -> Vec<ScopedJoinHandle<'scope, Result<Receipt>>> {
     let gathering = &log.gathering;
+    // Who is answered knows before the call has ended.
+    until("no call is under way", || locked(&gathering.state).calls == 0);
     locked(&gathering.state).calls = gathering.most_calls;
     let waiting = (1..).zip(appends).map(|(count, appending)| {
         let thread = scope.spawn(move || append(log, appending));
