@@ -25,7 +25,8 @@ use crate::error::{Error, Result};
 use crate::log::{ExpectedHead, locked};
 use crate::model::ConversationId;
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;
 
 /// Appends of a call, at most.

@@ -35,6 +35,8 @@ mod schema;
 mod settings;
 mod statement;
 mod streams;
+#[cfg(test)]
+mod tests;
 mod url;
 mod verify;
 mod writers;

@@ -81,7 +81,9 @@ fn half_characters_and_depth_are_the_same_in_every_form_of_an_append() {
         format!(r#"{{"role":"user","chunks":[{{"type":"text","text":"{text}","mine":{more}}}],"of_mine":{more}}}"#)
     };
     let half = r#"{"a":"\ud800"}"#;
-    let forms: [(&str, &str, fn(&str) -> String); 4] = [
+    /// A name, a type of body, and the body that has a message in this form.
+    type Form = (&'static str, &'static str, fn(&str) -> String);
+    let forms: [Form; 4] = [
         ("one", "application/json", str::to_owned),
         ("array", "application/json", |message| format!("[{message}]")),
         ("lines", "application/x-ndjson", |message| format!("{message}\n")),

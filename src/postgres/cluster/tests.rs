@@ -4,17 +4,11 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::postgres::{Server, server};
 use super::member::bucket_of;
 use super::{Sharded, move_bucket, parse};
 use crate::log::{AppendOptions, Changes, ForkAt, Log, Opening, Order, Reading};
 use crate::model::{Chunk, Message, Name, Timestamp};
-
-#[path = "../../../tests/common/place.rs"]
-mod place;
-#[path = "../../../tests/common/postgres.rs"]
-#[allow(dead_code, reason = "other tests use more of it")]
-mod postgres;
+use crate::postgres::tests::postgres::{Server, server};
 
 /// More than two statements read.
 const MESSAGES: u64 = 2_500;

@@ -3,22 +3,13 @@
 use std::thread::{Scope, ScopedJoinHandle, scope};
 use std::time::{Duration, Instant};
 
-use self::postgres::{Server, schema, server};
-use self::proxy::{Cut, Proxy};
 use super::*;
 use crate::history::Cursor;
 use crate::log::{AppendOptions, Changes, Log, Opening, Order, Reading, Receipt};
 use crate::model::{Message, Name, Timestamp};
 use crate::postgres::Postgres;
-
-#[path = "../../../tests/common/place.rs"]
-mod place;
-#[path = "../../../tests/common/postgres.rs"]
-#[allow(dead_code, reason = "other tests use more of it")]
-mod postgres;
-#[path = "../../../tests/postgres/proxy.rs"]
-#[allow(dead_code, reason = "other tests use more of it")]
-mod proxy;
+use crate::postgres::tests::postgres::{Server, schema, server};
+use crate::postgres::tests::proxy::{Cut, Proxy};
 
 /// An append: to which conversation, what it says, and how.
 type Append = (&'static str, &'static str, AppendOptions);

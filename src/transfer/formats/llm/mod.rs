@@ -24,7 +24,7 @@ pub(crate) const FORMAT: Format = Format {
         #[cfg(feature = "archives")]
         recognise: |database| Ok(database.has(&["conversations", "responses"])),
         #[cfg(feature = "archives")]
-        read: read,
+        read,
     }),
     write: None,
 };
