@@ -238,9 +238,11 @@ fn appends_whose_connection_ends_are_repeated_with_their_keys() {
     let found = server.with_locked(&format!("{}.cs_record", schema(&url)), || {
         scope(|scope| {
             let waiting = together(scope, &log, &appends);
-            let ended = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
-                         WHERE wait_event_type = 'Lock' AND query LIKE '%cs_append_many_v1%'";
-            until("the call waits", || server.value(ended).unwrap().as_deref() == Some("1"));
+            let ended = format!(
+                "SELECT count(pg_terminate_backend(pid)) FROM pg_locks WHERE relation = '{}.cs_record'::regclass AND NOT granted",
+                schema(&url)
+            );
+            until("the call waits", || server.value(&ended).unwrap().as_deref() == Some("1"));
             waiting.into_iter().map(|thread| thread.join().unwrap()).collect()
         })
     });
