@@ -569,7 +569,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Count the stored answers, their tokens, and errors; reads the conversations used since `since`
+         * Count the stored answers, their tokens, and errors, page by page
          * @description Scope: read.
          */
         get: operations["getUsage"];
@@ -1066,6 +1066,7 @@ export interface components {
                 state: "complete" | "streaming" | "interrupted" | "synthetic";
             }[];
         };
+        /** @description What a part of the conversations has: those that were used last, or those that come after them. */
         UsagePage: {
             /** @description Where the next page begins; absent on the last one. */
             next?: string;
