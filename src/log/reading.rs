@@ -380,10 +380,22 @@ pub(crate) fn entries_of(
     limit: usize,
     bytes: usize,
 ) -> Result<Vec<Entry>> {
+    Ok(sized_entries_of(log, view, seqs, order, limit, bytes)?.0)
+}
+
+/// As [`entries_of`], with the bytes of the records that were read for them.
+pub(crate) fn sized_entries_of(
+    log: &dyn Log,
+    view: &View,
+    seqs: RangeInclusive<u64>,
+    order: Order,
+    limit: usize,
+    bytes: usize,
+) -> Result<(Vec<Entry>, usize)> {
     let (mut entries, mut result, mut read) = (Vec::new(), Ok(()), 0);
     let seqs = *seqs.start()..=view.last_seq().min(*seqs.end());
     if limit == 0 || seqs.is_empty() {
-        return Ok(entries);
+        return Ok((entries, read));
     }
     log.read(view, seqs.clone(), order, &mut |reading| {
         result = match reading {
@@ -397,7 +409,7 @@ pub(crate) fn entries_of(
         let goes_on = result.is_ok() && entries.len() < limit && read < bytes;
         if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
-    result.map(|()| entries)
+    result.map(|()| (entries, read))
 }
 
 /// Adds the entries of a record that lie in the range, up to `limit` in all: no others are decoded whole.

@@ -293,17 +293,17 @@ impl Store {
     }
 
     /// Gives `found` the time and the model of each answer, with its tokens, and of each error that a conversation does not share
-    /// with its parent. Returns how much was read, in entries.
+    /// with its parent. Returns what was read, as entries of the usual size.
     fn each_counted(&self, item: &ListItem, found: &mut dyn FnMut(Timestamp, &str, Counted<'_>)) -> Result<u64> {
         let Some(view) = self.log.view(&item.id.into())? else { return Ok(0) };
         // Of answers that have no end yet, and of the last message that was appended whole.
         let (mut begun, mut whole) = (HashMap::new(), (0, String::new()));
-        let (mut from, mut pieces) = (shared(item) + 1, 0_u64);
+        let (mut from, mut bytes) = (shared(item) + 1, 0_usize);
         loop {
-            let entries = self.own_entries(&view, from)?;
+            let (entries, read) = self.own_entries(&view, from)?;
             let Some(last) = entries.last() else { break };
             from = last.seq + 1;
-            pieces += 1;
+            bytes = bytes.saturating_add(read);
             for entry in &entries {
                 let (index, time) = (entry.message_index.unwrap_or_default(), entry.created_at);
                 if let EntryKind::Chunk { header: Some(header), .. }
@@ -334,12 +334,11 @@ impl Store {
             }
         }
         begun.values().for_each(|(time, model)| found(*time, model, Counted::Answer(None)));
-        // All pieces but the last one are full.
-        Ok(pieces.saturating_sub(1).saturating_mul(ENTRIES as u64))
+        Ok((bytes / (BYTES / ENTRIES)) as u64)
     }
 
-    fn own_entries(&self, view: &View, from: u64) -> Result<Vec<Entry>> {
-        reading::entries_of(&*self.log, view, from..=u64::MAX, Order::Ascending, ENTRIES, BYTES)
+    fn own_entries(&self, view: &View, from: u64) -> Result<(Vec<Entry>, usize)> {
+        reading::sized_entries_of(&*self.log, view, from..=u64::MAX, Order::Ascending, ENTRIES, BYTES)
     }
 }
 
@@ -416,11 +415,10 @@ mod tests {
     fn a_megabyte_counts_as_many_entries() -> Result<()> {
         let store = Store::open("memory:")?;
         store.append("small", &answers(1, "Hi!"))?;
-        // Each is read apart.
         store.append("wide", &answers(4, &"x".repeat(BYTES)))?;
         let unread = count(&store, &UsageQuery::new(), 2 * ENTRIES as u64)?.2;
         assert_eq!(unread.as_deref(), Some("small"));
-        assert_eq!(count(&store, &UsageQuery::new(), 4 * ENTRIES as u64)?.2, None);
+        assert_eq!(count(&store, &UsageQuery::new(), 5 * ENTRIES as u64)?.2, None);
         Ok(())
     }
 
