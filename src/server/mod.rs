@@ -29,6 +29,7 @@ mod body;
 mod config;
 mod exchanges;
 #[cfg(feature = "search")]
+mod finder;
 mod health;
 mod keys;
 mod ledger;
