@@ -49,18 +49,6 @@ pub(crate) fn find_marked(value: &Value, mark: char, place: &str, found: &mut dy
     }
 }
 
-/// Whether a text has a lone surrogate escape; and where the first one is, if the text is JSON.
-pub(crate) fn lone_surrogate(text: &str) -> Option<Option<String>> {
-    let (marked, mark) = mark_lone_surrogates(text);
-    let mark = mark?;
-    let mut first = None;
-    // The parser bounds how deep values are nested.
-    if let Ok(value) = value(&marked) {
-        find_marked(&value, mark, "", &mut |place| first = first.take().or(Some(place)));
-    }
-    Some(first)
-}
-
 fn replace<'a>(text: &'a str, lone: &[usize], escape: &str) -> Cow<'a, str> {
     if lone.is_empty() {
         return Cow::Borrowed(text);

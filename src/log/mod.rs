@@ -11,7 +11,6 @@
 //!   `replay` (the head that records give), `check` (whether the head is what they give), `followers`.
 
 pub(crate) mod append;
-#[cfg(feature = "server")]
 pub(crate) mod check;
 mod contract;
 pub(crate) mod decision;

@@ -222,6 +222,18 @@ pub(crate) fn required<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
     json(body)
 }
 
+/// Whether a text has a lone surrogate escape; and where the first one is, if the text is JSON.
+fn lone_surrogate(text: &str) -> Option<Option<String>> {
+    let (marked, mark) = json::mark_lone_surrogates(text);
+    let mark = mark?;
+    let mut first = None;
+    // The parser bounds how deep values are nested.
+    if let Ok(value) = json::value(&marked) {
+        json::find_marked(&value, mark, "", &mut |place| first = first.take().or(Some(place)));
+    }
+    Some(first)
+}
+
 /// A text that is not nested too deep, and has no half characters: no Rust string can hold one, and a replaced one would not be
 /// returned as it was.
 ///
@@ -233,7 +245,7 @@ fn checked<'a>(name: &str, text: &'a str) -> Result<&'a str, Refusal> {
         let message = format!("{what} is nested {depth} deep; at most {} are accepted", Json::MAX_DEPTH);
         return Err(Refusal::new(400, "invalid_json", message));
     }
-    let Some(within) = json::lone_surrogate(text) else { return Ok(text) };
+    let Some(within) = lone_surrogate(text) else { return Ok(text) };
     let within = within.unwrap_or_default();
     let dot = if name.is_empty() || within.is_empty() || within.starts_with('[') { "" } else { "." };
     let place = format!("{name}{dot}{within}");

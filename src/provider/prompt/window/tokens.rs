@@ -31,7 +31,7 @@ pub(crate) use estimate as tokens;
 /// space before a word or sign. Of other characters two of two bytes are one token, those of three
 /// bytes one each, those of four three.
 #[cfg(any(test, not(feature = "tokens")))]
-fn estimate(text: &str) -> u64 {
+pub(crate) fn estimate(text: &str) -> u64 {
     let mut tokens = 0;
     let mut run = Run { kind: Kind::Space, length: 0 };
     for character in text.chars() {
