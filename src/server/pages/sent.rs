@@ -76,7 +76,7 @@ struct Beside<'a> {
 }
 
 impl<'a> Beside<'a> {
-    /// `lost`: the chunks that are stored, and are not sent.
+    /// `lost`: the chunks that are stored, and are not sent, or not all of each.
     fn new(stored: &'a [StoredMessage], parsed: &'a Parsed, lost: &HashSet<(u64, u32)>) -> Self {
         let chunks = |message: &'a StoredMessage| {
             let place = move |at| (message.index, message.chunk_index(at));
@@ -94,18 +94,21 @@ impl<'a> Beside<'a> {
         // The end of a conversation is sent, not always its beginning: of what is the same, the last ones belong together.
         let mut same: HashMap<_, Vec<usize>> = HashMap::new();
         sent.iter().enumerate().for_each(|(at, sent)| same.entry(key(sent.chunk)).or_default().push(at));
-        for one in stored.iter_mut().rev() {
-            one.sent = same.get_mut(&key(one.chunk)).and_then(Vec::pop);
-            if let Some(sent) = one.sent.and_then(|at| sent.get_mut(at)) {
-                sent.is_stored = true;
+        for is_lost in [false, true] {
+            for one in stored.iter_mut().rev().filter(|one| lost.contains(&one.place) == is_lost) {
+                one.sent = same.get_mut(&key(one.chunk)).and_then(Vec::pop);
+                if let Some(sent) = one.sent.and_then(|at| sent.get_mut(at)) {
+                    sent.is_stored = true;
+                }
             }
         }
         let mut last = 0;
         for one in &mut stored {
-            if one.sent.is_none() && is_said(one.chunk) {
+            let is_missing = one.sent.is_none() && !lost.contains(&one.place);
+            if is_missing && is_said(one.chunk) {
                 // Texts that stand one after another may be sent as one.
                 one.sent = joined(&sent, last, words(one.chunk).trim());
-            } else if one.sent.is_none() && !lost.contains(&one.place) {
+            } else if is_missing {
                 // Some wires have no ids, and some ids are not taken: calls and results keep their order.
                 one.sent = next_alike(&sent, last, one.chunk);
                 if let Some(sent) = one.sent.and_then(|at| sent.get_mut(at)) {
@@ -140,7 +143,9 @@ impl<'a> Beside<'a> {
                 .find(|at| self.stored.get(*at).is_some_and(|one| one.place.1 == chunk)),
             None => (first..self.stored.len()).take_while(of_message).find(|at| self.same(*at).is_some()),
         };
-        if change == Change::Removed {
+        // Of a chunk that is sent, something was removed that is not its text: citations.
+        let is_sent = line.chunk_index.and(at).is_some_and(|at| self.same(at).is_some());
+        if change == Change::Removed && !is_sent {
             let gone = line.chunk_index.and(at).and_then(|at| self.stored.get(at));
             let gone = gone.map(|one| Cut::new(&described(words(one.chunk)), GONE)).filter(|gone| !gone.is_empty());
             let before = self.before(at.unwrap_or(first)).map_or("", |before| before.place);
@@ -350,6 +355,23 @@ mod tests {
         let picture = Image { url: "https://example.org/a.png".to_owned(), ..Default::default() };
         let messages = [Message::user("draw"), Message::assistant([Chunk::from(Body::Image(picture))])];
         assert_eq!(shown(Target::OPENAI_CHAT, &messages, &options), ["moved media_moved at messages[2].content[1]"]);
+    }
+
+    #[test]
+    fn a_text_that_is_sent_without_its_citations_is_not_left_out() {
+        let cited = |text: &str| {
+            let annotations =
+                crate::model::Json::new(r#"[{"type":"url_citation","url":"https://example.org"}]"#).unwrap();
+            Chunk::from(Body::Text { text: text.to_owned(), annotations: Some(annotations) })
+        };
+        let messages =
+            [Message::user("hi"), Message::assistant([Chunk::text("one"), cited("two")]), Message::user("ok")];
+        let options = PromptOptions::new();
+        for (target, place) in
+            [(Target::OPENAI_CHAT, "messages[1].content[1]"), (Target::GEMINI, "contents[1].parts[1]")]
+        {
+            assert_eq!(shown(target, &messages, &options), [format!("removed left_out at {place}")], "{target}");
+        }
     }
 
     #[test]
