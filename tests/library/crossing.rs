@@ -576,8 +576,14 @@ fn parameters_come_back_as_they_were() {
                 if lines.iter().any(|place| path.starts_with(place.as_str()) && !place.is_empty()) {
                     continue;
                 }
-                let (back, _) = repaired(to, from, &there, None);
+                let (back, left_out) = repaired(to, from, &there, None);
                 let field = |request: &Value| request.pointer(&format!("/{}", path.replace('.', "/"))).cloned();
+                // OpenAI's own Responses API is not known to take them: other servers of that wire do.
+                if path.ends_with("_penalty") && from.to_string() == "openai-responses" {
+                    let is_named = left_out.iter().any(|place| place.to_lowercase().contains("penalty"));
+                    assert!(field(&back).is_none() && is_named, "{path} by {to}: {left_out:?} {back}");
+                    continue;
+                }
                 // Of two names of one wire that another has one for, one comes back.
                 let name = path.replace("max_tokens", "max_completion_tokens").replace("safety_identifier", "user");
                 let found = field(&back).or_else(|| back.get(&name).cloned());

@@ -130,6 +130,8 @@ const ELSEWHERE: &[&str] = &[
     // Damaged stores: tests/durability/faults.
     "what a record holds is missing",
     "restore a backup; `convo verify` shows what is damaged",
+    // Half characters in what is appended: tests/server/native.rs.
+    "the chunk, whose own text is kept as its `native`",
 ];
 
 /// Of each text in the source of the sentences, the longest stretch that is always the same.
