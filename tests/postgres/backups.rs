@@ -48,6 +48,8 @@ fn fill(store: &Store) {
     }
     store.create("made", &NewConversation::new().with_title("Made").with_tag("work")).unwrap();
     store.append("large", &[user(&"x".repeat(3_000_000))]).unwrap();
+    // The message of a writer that is gone is ended in the background.
+    store.sync().unwrap();
 }
 
 /// All that is read of a store.

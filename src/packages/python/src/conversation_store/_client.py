@@ -261,7 +261,7 @@ class _End:
 
 
 def _cut(answer: httpx.Response) -> None:
-    """Ends the connection of an answer under whoever reads it."""
+    """Ends the connection of an answer, also while another thread reads it."""
     stream = answer.extensions.get("network_stream")
     connection = stream.get_extra_info("socket") if stream is not None else None
     if isinstance(connection, socket.socket):
