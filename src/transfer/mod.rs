@@ -15,6 +15,7 @@ mod export;
 mod foreign;
 mod format;
 mod formats;
+mod groups;
 mod hand_over;
 mod import;
 mod keep;

@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use super::frame::{Frame, page, see_other};
+use super::frame::{Frame, for_its_owner, page, see_other};
 use super::words::titled;
 use crate::error::Error;
 use crate::log::{ListItem, Redaction};
@@ -195,6 +195,7 @@ impl<'a> Asked<'a> {
 
 /// Asks whether it is wanted.
 pub(super) fn question(call: &Call, _: &[u8]) -> Outcome {
+    let call = &for_its_owner(call)?;
     let asked = Asked::new(call)?;
     let value = match asked.change.name {
         "title" => asked.item.title.clone().unwrap_or_default(),
@@ -214,6 +215,7 @@ pub(super) fn question(call: &Call, _: &[u8]) -> Outcome {
 
 /// Makes a change that somebody has been asked about.
 pub(super) fn change(call: &Call, body: &[u8]) -> Outcome {
+    let call = &for_its_owner(call)?;
     // An empty field means something.
     let form = crate::server::query::Query::new(crate::server::body::text(body)?);
     let call = Call { query: form, ..call.clone() };

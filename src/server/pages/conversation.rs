@@ -7,7 +7,7 @@ use std::time::Duration;
 use askama::Template;
 
 use super::change::{Change, Link};
-use super::frame::{Frame, address_for, other_owner, page, see_other};
+use super::frame::{Frame, address_for, for_its_owner, other_owner, page, see_other};
 use super::message::{Showing, Shown};
 use super::words::{Moment, Note, count, titled};
 use crate::error::Error;
@@ -214,6 +214,7 @@ struct Conversation {
 }
 
 pub(super) fn conversation(call: &Call, _: &[u8]) -> Outcome {
+    let call = &for_its_owner(call)?;
     call.query.check(&["from", "hidden", "whole", "written"])?;
     let (store, name) = (call.store(), parameters::name(call));
     let from = call.query.number("from", 0, u64::MAX)?;
@@ -270,6 +271,7 @@ pub(super) fn conversation(call: &Call, _: &[u8]) -> Outcome {
 
 /// Stops what is being written to it.
 pub(super) fn stop(call: &Call, _: &[u8]) -> Outcome {
+    let call = &for_its_owner(call)?;
     let id = call.store().describe(parameters::name(call))?.id;
     stops::stop(&call.app, call.store(), &call.caller.owner, &call.own(id))?;
     see_other(&format!("/pages/conversations/{id}"))

@@ -9,9 +9,11 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 use crate::html::write_escaped;
+use crate::model::Name;
 use crate::server::app::{App, Call, Caller, Outcome, Reply, reply};
 use crate::server::auth::{is_of_here, is_of_host, is_visit};
-use crate::server::keys::digest;
+use crate::server::keys::{RESERVED, Scope, digest};
+use crate::server::native::parameters;
 use crate::server::refusal::Refusal;
 
 const HTML: &str = "text/html; charset=utf-8";
@@ -46,6 +48,17 @@ impl Frame {
 /// Whose is shown, if it is not the reader's own.
 pub(super) fn other_owner(call: &Call) -> Option<&str> {
     call.caller.on_behalf.then_some(&*call.caller.owner)
+}
+
+/// The request as one for the owner of the conversation in its path: an admin sees by its id what any owner has.
+pub(super) fn for_its_owner(call: &Call) -> Result<Call, Refusal> {
+    let name = parameters::name(call);
+    if !call.caller.scopes.contains(&Scope::Admin) || name.key().is_some() {
+        return Ok(call.clone());
+    }
+    let view = call.store().log().view(&Name::from(name.id()))?;
+    let owner = view.map(|view| view.head.owner.clone()).filter(|owner| !owner.starts_with(RESERVED));
+    Ok(owner.map_or_else(|| call.clone(), |owner| call.of(owner)))
 }
 
 /// An address with these parameters, and with the owner whose is shown, if it is not the reader's own.

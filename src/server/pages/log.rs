@@ -5,7 +5,7 @@ use std::time::Duration;
 use askama::Template;
 
 use super::conversation::Heading;
-use super::frame::{Frame, page};
+use super::frame::{Frame, for_its_owner, page};
 use super::message::described;
 use super::words::{Cut, Moment};
 use crate::history::{Entry, EntryKind};
@@ -41,6 +41,7 @@ struct Row {
 }
 
 pub(super) fn log(call: &Call, _: &[u8]) -> Outcome {
+    let call = &for_its_owner(call)?;
     call.query.check(&["since"])?;
     let (store, name) = (call.store(), parameters::name(call));
     let item = store.describe(&name)?;

@@ -26,37 +26,19 @@ mod words;
 
 pub(crate) use frame::{Asked, not_embedded, protect, refused, same_origin};
 
-use super::app::{Call, Handler};
-use super::keys::{RESERVED, Scope};
+use super::app::Handler;
+use super::keys::Scope;
 use super::native::events::events;
-use super::native::parameters;
-use super::refusal::Refusal;
 use super::route::Route;
-use crate::model::Name;
+use frame::for_its_owner;
 
 /// The pages of those who are logged in. They are not in the OpenAPI document: they are for people.
 pub(crate) const ROUTES: &[Route] = &[
     Route::get("/pages", Scope::Read, Handler::Store(list::list)),
-    Route::get(
-        "/pages/conversations/{conversation}",
-        Scope::Read,
-        Handler::Store(|call, body| conversation::conversation(&for_its_owner(call)?, body)),
-    ),
-    Route::get(
-        "/pages/conversations/{conversation}/change",
-        Scope::Read,
-        Handler::Store(|call, body| change::question(&for_its_owner(call)?, body)),
-    ),
-    Route::post(
-        "/pages/conversations/{conversation}/change",
-        Scope::Append,
-        Handler::Store(|call, body| change::change(&for_its_owner(call)?, body)),
-    ),
-    Route::post(
-        "/pages/conversations/{conversation}/stop",
-        Scope::Append,
-        Handler::Store(|call, body| conversation::stop(&for_its_owner(call)?, body)),
-    ),
+    Route::get("/pages/conversations/{conversation}", Scope::Read, Handler::Store(conversation::conversation)),
+    Route::get("/pages/conversations/{conversation}/change", Scope::Read, Handler::Store(change::question)),
+    Route::post("/pages/conversations/{conversation}/change", Scope::Append, Handler::Store(change::change)),
+    Route::post("/pages/conversations/{conversation}/stop", Scope::Append, Handler::Store(conversation::stop)),
     Route::get(
         "/pages/conversations/{conversation}/events",
         Scope::Read,
@@ -68,16 +50,8 @@ pub(crate) const ROUTES: &[Route] = &[
             })
         }),
     ),
-    Route::get(
-        "/pages/conversations/{conversation}/log",
-        Scope::Read,
-        Handler::Store(|call, body| log::log(&for_its_owner(call)?, body)),
-    ),
-    Route::get(
-        "/pages/conversations/{conversation}/prompt",
-        Scope::Read,
-        Handler::Store(|call, body| prompt::prompt(&for_its_owner(call)?, body)),
-    ),
+    Route::get("/pages/conversations/{conversation}/log", Scope::Read, Handler::Store(log::log)),
+    Route::get("/pages/conversations/{conversation}/prompt", Scope::Read, Handler::Store(prompt::prompt)),
     Route::get("/pages/exchanges/{exchange}/request", Scope::Read, Handler::Store(request::request)),
     Route::get("/pages/usage", Scope::Read, Handler::Store(usage::usage)),
     Route::get("/pages/repair", Scope::Read, Handler::Store(prompt::repair_form)),
@@ -96,14 +70,3 @@ pub(crate) const DOOR: &[Route] = &[
     #[cfg(feature = "viewer")]
     Route::get("/docs/{file}", Scope::Read, Handler::Stream(viewer::file)),
 ];
-
-/// The request as one for the owner of the conversation in its path: an admin sees by its id what any owner has.
-fn for_its_owner(call: &Call) -> Result<Call, Refusal> {
-    let name = parameters::name(call);
-    if !call.caller.scopes.contains(&Scope::Admin) || name.key().is_some() {
-        return Ok(call.clone());
-    }
-    let view = call.store().log().view(&Name::from(name.id()))?;
-    let owner = view.map(|view| view.head.owner.clone()).filter(|owner| !owner.starts_with(RESERVED));
-    Ok(owner.map_or_else(|| call.clone(), |owner| call.of(owner)))
-}

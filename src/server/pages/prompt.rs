@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use askama::Template;
 
 use super::conversation::Heading;
-use super::frame::{Frame, page};
+use super::frame::{Frame, for_its_owner, page};
 use super::json_lines::JsonLines;
 use super::message::{Showing, Shown};
 use super::sent;
@@ -87,6 +87,7 @@ struct Inspector {
 }
 
 pub(super) fn prompt(call: &Call, _: &[u8]) -> Outcome {
+    let call = &for_its_owner(call)?;
     let call = Call { query: call.query.filled().or("for", TARGET), ..call.clone() };
     parameters::check_prompt(&call)?;
     let (store, name) = (call.store(), parameters::name(&call));
