@@ -11,6 +11,15 @@ use serde_json::value::RawValue;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
+/// An item of an array.
+#[derive(Debug)]
+pub(crate) enum Item<'a> {
+    /// An object.
+    Object(Fields<'a>),
+    /// Any other value.
+    Other(&'a RawValue),
+}
+
 /// A field's name, which is copied only if it holds escapes.
 #[derive(Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -56,11 +65,10 @@ impl<'a> Fields<'a> {
 
     /// Takes a field, whatever it is.
     pub(crate) fn take(&mut self, name: &str) -> Option<&'a RawValue> {
-        let found = self.peek(name);
-        if self.0.iter().any(|(field, _)| field == name) {
-            self.0.retain(|(field, _)| field != name);
-        }
-        found
+        let at = self.0.iter().rposition(|(field, _)| field == name)?;
+        let (_, raw) = self.0.remove(at);
+        self.0.retain(|(field, _)| field != name);
+        (raw.get() != "null").then_some(raw)
     }
 
     /// Takes a field that `read` understands; any other stays.
@@ -95,6 +103,11 @@ impl<'a> Fields<'a> {
         self.take_if(name, array)
     }
 
+    /// Takes an array, whose items are read as objects if all of them are.
+    pub(crate) fn items(&mut self, name: &str) -> Option<Vec<Item<'a>>> {
+        self.take_if(name, items)
+    }
+
     /// The names of the fields.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_ref())
@@ -125,6 +138,18 @@ pub(crate) fn text(raw: &RawValue) -> String {
 /// An array's items.
 pub(crate) fn array(raw: &RawValue) -> Option<Vec<&RawValue>> {
     if raw.get().starts_with('[') { serde_json::from_str(raw.get()).ok() } else { None }
+}
+
+/// An array's items. Arrays of objects alone, which are the rule, are read in one pass.
+fn items(raw: &RawValue) -> Option<Vec<Item<'_>>> {
+    if !raw.get().starts_with('[') {
+        return None;
+    }
+    if let Ok(objects) = serde_json::from_str::<Vec<Fields<'_>>>(raw.get()) {
+        return Some(objects.into_iter().map(Item::Object).collect());
+    }
+    let item = |raw| Fields::of(raw).map_or(Item::Other(raw), Item::Object);
+    Some(array(raw)?.into_iter().map(item).collect())
 }
 
 /// Whether a value says nothing: `null`, or an empty string, array or object.
@@ -172,5 +197,25 @@ mod tests {
         assert_eq!(names(&fields), ["c", "d"]);
         let rest: Vec<_> = fields.rest().map(|(name, raw)| (name.into_owned(), raw.get())).collect();
         assert_eq!(rest, [("c".to_owned(), r#""x""#)]);
+    }
+
+    #[test]
+    fn items_are_objects_or_what_they_are() {
+        let read = |text: &str| {
+            let mut fields = Fields::read(text).unwrap();
+            let items = fields.items("a").map(|items| {
+                let shown = |item| match item {
+                    Item::Object(fields) => fields.names().collect::<Vec<_>>().join("+"),
+                    Item::Other(raw) => raw.get().to_owned(),
+                };
+                items.into_iter().map(shown).collect::<Vec<_>>()
+            });
+            (items, fields.names().count())
+        };
+        let wanted = |items: &[&str]| (Some(items.iter().map(|item| (*item).to_owned()).collect()), 0);
+        assert_eq!(read(r#"{"a":[{"b":1,"c":{}},{}]}"#), wanted(&["b+c", ""]));
+        assert_eq!(read(r#"{"a":[{"b":1},null,[{}], "d"]}"#), wanted(&["b", "null", "[{}]", r#""d""#]));
+        assert_eq!(read(r#"{"a":[]}"#), wanted(&[]));
+        assert_eq!(read(r#"{"a":{"b":[]}}"#), (None, 1), "what is no array stays");
     }
 }

@@ -10,5 +10,5 @@ pub(crate) mod text;
 
 pub(crate) use text::{
     ESCAPE, begins_with_second_half, compact, depth, find_marked, first_half_at_end, has_line_break, has_words,
-    is_object, mark_lone_surrogates, one_line, replace_lone_surrogates, size, value,
+    is_deeper, is_object, mark_lone_surrogates, one_line, replace_lone_surrogates, size, value,
 };

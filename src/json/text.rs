@@ -12,13 +12,13 @@ use serde_json::Value;
 /// JSON's grammar allows `"\ud83d"` without its second half (RFC 8259, section 8.2), Unicode does not: no parser that
 /// gives Rust strings takes it.
 pub(crate) fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
-    replace(text, &lone_surrogates(text.as_bytes()), r"\ufffd")
+    replace(text, &lone_surrogates(text), r"\ufffd")
 }
 
 /// Replaces each lone surrogate escape by that of a character which is not in the text, and returns that character.
 /// `None` where there was none to replace.
 pub(crate) fn mark_lone_surrogates(text: &str) -> (Cow<'_, str>, Option<char>) {
-    let lone = lone_surrogates(text.as_bytes());
+    let lone = lone_surrogates(text);
     if lone.is_empty() {
         return (Cow::Borrowed(text), None);
     }
@@ -132,10 +132,26 @@ pub(crate) fn has_line_break(text: &str) -> bool {
 }
 
 /// JSON text without white space between its tokens.
-pub(crate) fn compact(text: &str) -> String {
-    let mut strings = Strings::default();
-    let mut is_between = |next: char| strings.is_outside(next) && matches!(next, ' ' | '\t' | '\n' | '\r');
-    text.chars().filter(|next| !is_between(*next)).collect()
+pub(crate) fn compact(text: &str) -> Cow<'_, str> {
+    let (mut out, mut strings, mut copied) = (String::new(), Strings::default(), 0);
+    for (at, byte) in text.bytes().enumerate() {
+        if strings.is_outside(char::from(byte)) && matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
+            out.push_str(text.get(copied..at).unwrap_or_default());
+            copied = at + 1;
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(text.get(copied..).unwrap_or_default());
+    Cow::Owned(out)
+}
+
+/// Whether arrays and objects are nested deeper than this, as [`depth`] counts.
+pub(crate) fn is_deeper(text: &str, limit: usize) -> bool {
+    // Most texts have few brackets, in strings and outside of them. To count them all is fast.
+    let brackets = text.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
+    brackets > limit && depth(text) > limit
 }
 
 /// How deep arrays and objects are nested in a JSON text: 0 for a plain value, 1 for `[]`. Takes broken JSON too.
@@ -206,27 +222,25 @@ pub(crate) fn begins_with_second_half(text: &str) -> bool {
 
 /// Where a string's text ends with the escape of a pair's first half.
 pub(crate) fn first_half_at_end(text: &str) -> Option<usize> {
-    let at = lone_surrogates(text.as_bytes()).pop()?;
+    let at = lone_surrogates(text).pop()?;
     let is_first = matches!(escaped_unit(text.as_bytes(), at), Some(0xd800..=0xdbff));
     (is_first && at + ESCAPE == text.len()).then_some(at)
 }
 
 /// The positions of lone surrogate escapes. Outside of strings JSON has no backslash, so strings need no tracking.
-fn lone_surrogates(text: &[u8]) -> Vec<usize> {
-    let mut lone = Vec::new();
-    // Most texts have no escapes, and this is the fast way to see it.
-    if !text.contains(&b'\\') {
-        return lone;
-    }
-    let mut at = 0;
-    while let Some(byte) = text.get(at) {
-        if *byte != b'\\' {
+fn lone_surrogates(text: &str) -> Vec<usize> {
+    let (mut lone, mut at, bytes) = (Vec::new(), 0, text.as_bytes());
+    while at < bytes.len() {
+        // Within a character there is no escape. Its bytes are passed one by one.
+        let Some(rest) = text.get(at..) else {
             at += 1;
             continue;
-        }
-        match escaped_unit(text, at) {
+        };
+        let Some(next) = rest.find('\\') else { break };
+        at += next;
+        match escaped_unit(bytes, at) {
             None => at += 2,
-            Some(0xd800..=0xdbff) if matches!(escaped_unit(text, at + ESCAPE), Some(0xdc00..=0xdfff)) => {
+            Some(0xd800..=0xdbff) if matches!(escaped_unit(bytes, at + ESCAPE), Some(0xdc00..=0xdfff)) => {
                 at += 2 * ESCAPE;
             }
             Some(unit) => {
@@ -369,6 +383,9 @@ mod tests {
         let table = [("1", 0), ("[]", 1), (r#"{"a":[{}]}"#, 3), (r#"["[[", "\"[["]"#, 1), ("[],[[]]", 2), ("]]][", 1)];
         for (text, wanted) in table {
             assert_eq!(depth(text), wanted, "{text}");
+            for limit in 0..5 {
+                assert_eq!(is_deeper(text, limit), wanted > limit, "{text}");
+            }
         }
         assert_eq!(depth(&"[".repeat(1_000_000)), 1_000_000);
     }

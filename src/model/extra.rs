@@ -45,8 +45,12 @@ impl Extra {
 
     /// Adds fields at the end, but names that are there.
     pub(crate) fn add_new(&mut self, fields: impl IntoIterator<Item = (String, Json)>) {
+        let mut fields = fields.into_iter().peekable();
+        if fields.peek().is_none() {
+            return;
+        }
         let mut names: HashSet<String> = self.0.iter().map(|(name, _)| name.clone()).collect();
-        self.0.extend(fields.into_iter().filter(|(name, _)| names.insert(name.clone())));
+        self.0.extend(fields.filter(|(name, _)| names.insert(name.clone())));
     }
 
     /// Gives fields another value.
@@ -146,5 +150,8 @@ pub(crate) fn json(raw: &RawValue) -> Option<Json> {
 /// A value as [`json`] keeps it, without white space between its tokens.
 pub(crate) fn compact(raw: &RawValue) -> Option<Json> {
     let kept = json(raw)?;
-    Some(Json::new(crate::json::compact(kept.as_str())).unwrap_or(kept))
+    match crate::json::compact(kept.as_str()) {
+        Cow::Borrowed(_) => Some(kept),
+        Cow::Owned(text) => Some(Json::new(text).unwrap_or(kept)),
+    }
 }

@@ -31,12 +31,12 @@ impl Json {
     }
 
     pub(crate) fn from_raw(raw: Box<RawValue>) -> Result<Self, JsonError> {
-        let depth = json::depth(raw.get());
-        if depth > Self::MAX_DEPTH {
+        if json::is_deeper(raw.get(), Self::MAX_DEPTH) {
+            let depth = json::depth(raw.get());
             return Err(JsonError(format!("nested {depth} deep; at most {} are accepted", Self::MAX_DEPTH)));
         }
         if json::has_line_break(raw.get()) {
-            let line = RawValue::from_string(json::compact(raw.get()));
+            let line = RawValue::from_string(json::compact(raw.get()).into_owned());
             return line.map(Self).map_err(|error| JsonError(error.to_string()));
         }
         Ok(Self(raw))

@@ -240,8 +240,8 @@ fn lone_surrogate(text: &str) -> Option<Option<String>> {
 /// `name`: that of the field whose value it is; empty for a body.
 fn checked<'a>(name: &str, text: &'a str) -> Result<&'a str, Refusal> {
     let what = if name.is_empty() { "the body" } else { name };
-    let depth = json::depth(text);
-    if depth > Json::MAX_DEPTH {
+    if json::is_deeper(text, Json::MAX_DEPTH) {
+        let depth = json::depth(text);
         let message = format!("{what} is nested {depth} deep; at most {} are accepted", Json::MAX_DEPTH);
         return Err(Refusal::new(400, "invalid_json", message));
     }

@@ -178,7 +178,7 @@ fn json_part(json: Json) -> Part {
 
 /// Arguments of a call: an object's JSON text without white space, or the string that holds it, unchanged.
 pub(crate) fn arguments(raw: Option<&RawValue>) -> String {
-    raw.map(|raw| string(raw).unwrap_or_else(|| crate::json::compact(raw.get()))).unwrap_or_default()
+    raw.map(|raw| string(raw).unwrap_or_else(|| crate::json::compact(raw.get()).into_owned())).unwrap_or_default()
 }
 
 /// A result.

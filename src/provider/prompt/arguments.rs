@@ -16,14 +16,14 @@ const MALFORMED: &str = "malformed_arguments";
 /// object; an object that was encoded twice, or has line breaks within its strings, is read for what it is; anything else is
 /// sent as text within an object, so that the model sees what it wrote.
 pub(crate) fn object(arguments: &str) -> Cow<'_, str> {
-    if json::is_object(arguments) && json::depth(arguments) < Json::MAX_DEPTH {
+    if json::is_object(arguments) && !json::is_deeper(arguments, Json::MAX_DEPTH - 1) {
         return Cow::Borrowed(arguments);
     }
     let without_space: String = arguments.chars().filter(|character| !character.is_whitespace()).collect();
     if ["", "null", "[]", "\"\""].contains(&without_space.as_str()) {
         return Cow::Borrowed("{}");
     }
-    let is_object = |text: &String| json::is_object(text) && json::depth(text) < Json::MAX_DEPTH;
+    let is_object = |text: &String| json::is_object(text) && !json::is_deeper(text, Json::MAX_DEPTH - 1);
     let decoded = serde_json::from_str::<String>(arguments).ok().filter(is_object);
     let object = decoded.or_else(|| Some(with_escapes(arguments)).filter(is_object));
     Cow::Owned(object.unwrap_or_else(|| malformed(arguments)))

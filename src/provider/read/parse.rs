@@ -53,6 +53,10 @@ impl<'a> Readable<'a> {
 
     /// The request as a value, without white space around it.
     pub(crate) fn raw(&self) -> Result<&RawValue> {
+        self.read()
+    }
+
+    fn read<'t, T: serde::Deserialize<'t>>(&'t self) -> Result<T> {
         serde_json::from_str(&self.0).map_err(|error| Error::InvalidInput(NotJson::from(error).to_string()))
     }
 
@@ -74,13 +78,15 @@ impl<'a> Request<'a> {
     /// Takes a request apart. An array is that of the messages.
     pub(crate) fn read(target: Target, text: &'a Readable<'_>) -> Result<Self> {
         let wire = target.wire();
-        let request = text.raw()?;
-        let fields = if request.get().starts_with('[') {
-            Some(Fields::one(wire.messages, request))
+        let mut rest = if text.get().trim_start().starts_with('{') {
+            text.read()?
         } else {
-            Fields::of(request)
+            let list = text.raw()?;
+            if !list.get().starts_with('[') {
+                return Err(no_messages(wire.messages));
+            }
+            Fields::one(wire.messages, list)
         };
-        let mut rest = fields.ok_or_else(|| no_messages(wire.messages))?;
         let mut parsed = (wire.parse)(target, &mut rest)?;
         if let Some(note) = text.note() {
             parsed.notes.insert(0, note);
@@ -150,12 +156,17 @@ mod tests {
                 "{request}"
             );
             let found: Vec<_> =
-                places.iter().map(|place| (place.whole.as_str(), place.items.clone().map(|of| of.end))).collect();
-            assert_eq!(found, wanted.iter().map(|(whole, end, _)| (*whole, *end)).collect::<Vec<_>>(), "{request}");
+                places.iter().map(|place| (place.whole(), place.items.clone().map(|of| of.end))).collect();
+            let whole = |(whole, end, _): &Place| ((*whole).to_owned(), *end);
+            assert_eq!(found, wanted.iter().map(whole).collect::<Vec<_>>(), "{request}");
             for (place, (whole, _, chunks)) in places.iter().zip(wanted) {
                 let full =
                     |part: &&str| if part.starts_with("input") { (*part).to_owned() } else { format!("{whole}{part}") };
-                assert_eq!(place.chunks, chunks.iter().map(full).collect::<Vec<_>>(), "{request}");
+                assert_eq!(
+                    (0..).map_while(|at| place.chunk(at)).collect::<Vec<_>>(),
+                    chunks.iter().map(full).collect::<Vec<_>>(),
+                    "{request}"
+                );
             }
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! A request that somebody has, broken ones too, to the messages in it; and who says a message, by whatever name.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use serde_json::value::RawValue;
@@ -23,38 +24,78 @@ pub struct Parsed {
     pub(crate) places: Vec<Place>,
 }
 
-/// Where in a request a message was read from, in the notation of `check`: `messages[4].content[0]`.
+/// Where in a request a message was read from. It becomes text, in the notation of `check`, only where somebody asks:
+/// `messages[4].content[0]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The message, or the first of the items that it was read from.
-    pub(crate) whole: String,
-    /// The items of the list of messages; `None` if it was read from another field.
+    /// The list of messages, or the field that it was read from.
+    field: Cow<'static, str>,
+    /// The items of the list; `None` if it was read from another field.
     pub(crate) items: Option<Range<usize>>,
     /// Each of its chunks.
-    pub(crate) chunks: Vec<String>,
+    chunks: Vec<Spot>,
+}
+
+/// Where in an item a chunk was read from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Spot {
+    /// The field of the item, with its dot; empty if it was read from all of it.
+    field: Cow<'static, str>,
+    at: Option<usize>,
+    /// The item, if it is not the first.
+    item: Option<usize>,
+}
+
+impl Spot {
+    pub(crate) const fn field(field: &'static str, at: Option<usize>) -> Self {
+        Self { field: Cow::Borrowed(field), at, item: None }
+    }
+}
+
+impl Place {
+    /// The message, or the first of the items that it was read from.
+    pub(crate) fn whole(&self) -> String {
+        indexed(&self.field, self.items.as_ref().map(|items| items.start))
+    }
+
+    /// One of its chunks.
+    pub(crate) fn chunk(&self, at: usize) -> Option<String> {
+        let spot = self.chunks.get(at)?;
+        let item = spot.item.map_or_else(|| self.whole(), |item| indexed(&self.field, Some(item)));
+        Some(item + &indexed(&spot.field, spot.at))
+    }
+
+    /// Adds the chunks of the next item.
+    pub(crate) fn extend(&mut self, item: usize, spots: impl IntoIterator<Item = Spot>) {
+        self.chunks.extend(spots.into_iter().map(|spot| Spot { item: Some(item), ..spot }));
+        self.items = self.items.take().map(|items| items.start..item + 1);
+    }
+}
+
+fn indexed(field: &str, at: Option<usize>) -> String {
+    at.map_or_else(|| field.to_owned(), |at| format!("{field}[{at}]"))
 }
 
 impl Parsed {
-    /// Reads a message from an item of the list of messages, or from another field, and adds it.
+    /// Reads a message from an item of the list of this name, or from the field of this name, and adds it.
     pub(crate) fn read(
         &mut self,
+        field: &'static str,
         item: Option<usize>,
-        whole: String,
         read: impl FnOnce(&mut Notes<'_>) -> Option<Message>,
     ) {
-        let mut notes = Notes::new(self.messages.len(), whole, &mut self.notes);
+        let mut notes = Notes::new(self.messages.len(), field, item, &mut self.notes);
         if let Some(message) = read(&mut notes) {
-            let places = notes.into_places();
-            self.push(item, message, places);
+            let place = notes.into_place();
+            self.push(message, place);
         }
     }
 
-    /// Adds a message that was read from an item of the list of this name, or from the field of this name.
-    pub(crate) fn push(&mut self, item: Option<usize>, message: Message, read: Places) {
-        let mut chunks = read.chunks;
-        chunks.resize(message.chunks.len(), read.whole.clone());
+    /// Adds a message that was read there.
+    pub(crate) fn push(&mut self, message: Message, mut place: Place) {
+        place.chunks.resize(message.chunks.len(), Spot::default());
         self.messages.push(message);
-        self.places.push(Place { whole: read.whole, items: item.map(|item| item..item + 1), chunks });
+        self.places.push(place);
     }
 }
 
@@ -63,32 +104,30 @@ pub(crate) fn no_messages(key: &str) -> Error {
     Error::InvalidInput(format!("no request: expected an object with an array `{key}`, or that array"))
 }
 
-/// What is noted of one message while it is read: lines, and where its chunks are.
+/// What is noted of one message while it is read: lines, and where it and its chunks so far are.
 #[derive(Debug)]
 pub(crate) struct Notes<'a> {
     message: u64,
     lines: &'a mut Vec<ReportLine>,
-    places: Places,
-}
-
-/// Where what is read is: the whole of it, and each chunk so far.
-#[derive(Clone, Debug)]
-pub(crate) struct Places {
-    whole: String,
-    chunks: Vec<String>,
+    place: Place,
 }
 
 impl<'a> Notes<'a> {
-    /// On the message of this index, which is there.
-    pub(crate) fn new(message: usize, whole: String, lines: &'a mut Vec<ReportLine>) -> Self {
-        let places = Places { whole, chunks: Vec::new() };
-        Self { message: u64::try_from(message).unwrap_or(u64::MAX), lines, places }
+    /// On the message of this index, which is an item of the list of this name, or in the field of this name.
+    pub(crate) fn new(
+        message: usize,
+        field: impl Into<Cow<'static, str>>,
+        item: Option<usize>,
+        lines: &'a mut Vec<ReportLine>,
+    ) -> Self {
+        let place = Place { field: field.into(), items: item.map(|item| item..item + 1), chunks: Vec::new() };
+        Self { message: u64::try_from(message).unwrap_or(u64::MAX), lines, place }
     }
 
     /// A chunk of this field, if there is one.
-    pub(crate) fn at(&mut self, field: &str, chunk: Option<Chunk>) -> Option<Chunk> {
+    pub(crate) fn at(&mut self, field: impl Into<Cow<'static, str>>, chunk: Option<Chunk>) -> Option<Chunk> {
         if chunk.is_some() {
-            self.places.chunks.push(format!("{}{field}", self.places.whole));
+            self.place.chunks.push(Spot { field: field.into(), ..Spot::default() });
         }
         chunk
     }
@@ -96,14 +135,16 @@ impl<'a> Notes<'a> {
     /// The chunks of the items of this field.
     pub(crate) fn each<'r>(
         &mut self,
-        field: &str,
+        field: &'static str,
         items: Vec<&'r RawValue>,
         mut read: impl FnMut(&'r RawValue, &mut Self) -> Option<Chunk>,
     ) -> Vec<Chunk> {
         let mut chunks = Vec::with_capacity(items.len());
         for (at, raw) in items.into_iter().enumerate() {
-            let chunk = read(raw, self);
-            chunks.extend(self.at(&format!("{field}[{at}]"), chunk));
+            if let Some(chunk) = read(raw, self) {
+                chunks.push(chunk);
+                self.place.chunks.push(Spot::field(field, Some(at)));
+            }
         }
         chunks
     }
@@ -123,9 +164,9 @@ impl<'a> Notes<'a> {
         self.at(".content", text).into_iter().collect()
     }
 
-    /// Where the chunks were read from.
-    pub(crate) fn into_places(self) -> Places {
-        self.places
+    /// Where the message was read from.
+    pub(crate) fn into_place(self) -> Place {
+        self.place
     }
 
     pub(crate) fn push(&mut self, fact: Fact<'_>) {
@@ -167,20 +208,19 @@ pub(crate) fn opaque(raw: &RawValue, kind: impl Into<String>, provider: &str) ->
 /// What was read from an item: one message, or two where the user's results stand beside what else is said.
 pub(crate) fn push_parted(
     parsed: &mut Parsed,
-    item: usize,
     (role, chunks): (Role, Vec<Chunk>),
     rest: Fields<'_>,
-    read: Places,
+    Place { field, items, chunks: spots }: Place,
 ) {
-    let is_result = |(chunk, _): &(Chunk, String)| matches!(chunk.body, Body::ToolResult { .. });
-    let placed = chunks.into_iter().zip(read.chunks);
+    let is_result = |(chunk, _): &(Chunk, Spot)| matches!(chunk.body, Body::ToolResult { .. });
+    let placed = chunks.into_iter().zip(spots);
     let (results, said): (Vec<_>, Vec<_>) = match role {
         Role::User => placed.partition(is_result),
         _ => (Vec::new(), placed.collect()),
     };
-    let mut push = |role: Role, placed: Vec<(Chunk, String)>| {
-        let (chunks, places): (Vec<Chunk>, Vec<String>) = placed.into_iter().unzip();
-        parsed.push(Some(item), Message::new(role, chunks), Places { whole: read.whole.clone(), chunks: places });
+    let mut push = |role: Role, placed: Vec<(Chunk, Spot)>| {
+        let (chunks, spots): (Vec<Chunk>, Vec<Spot>) = placed.into_iter().unzip();
+        parsed.push(Message::new(role, chunks), Place { field: field.clone(), items: items.clone(), chunks: spots });
     };
     let has_results = !results.is_empty();
     if has_results {
@@ -214,8 +254,8 @@ pub(crate) const ROLES: &[(Role, &[&str])] = &[
 impl RoleNames {
     /// The role of this name, whatever its case.
     pub(crate) fn find(&self, name: &str) -> Option<Role> {
-        let lower = name.trim().to_lowercase();
-        self.known.iter().find(|(_, names)| names.contains(&lower.as_str())).map(|(role, _)| *role)
+        let find = |name: &str| self.known.iter().find(|(_, names)| names.contains(&name)).map(|(role, _)| *role);
+        find(name).or_else(|| find(&name.trim().to_lowercase()))
     }
 
     /// The role of this name, or the guess.

@@ -73,8 +73,8 @@ pub(super) fn place(lines: &mut [ReportLine], places: &[Place]) {
         let Some(place) = line.message_index.and_then(position).and_then(|message| places.get(message)) else {
             continue;
         };
-        let chunk = line.chunk_index.map(u64::from).and_then(position).and_then(|chunk| place.chunks.get(chunk));
-        line.place = Some(chunk.unwrap_or(&place.whole).clone());
+        let chunk = line.chunk_index.map(u64::from).and_then(position).and_then(|chunk| place.chunk(chunk));
+        line.place = Some(chunk.unwrap_or_else(|| place.whole()));
     }
 }
 

@@ -26,7 +26,7 @@ struct Stored<'a> {
 
 /// A chunk of the request: where it is, and what it is.
 struct Sent<'a> {
-    place: &'a str,
+    place: String,
     chunk: &'a Chunk,
     is_stored: bool,
 }
@@ -88,7 +88,8 @@ impl<'a> Beside<'a> {
         };
         let mut stored: Vec<_> = stored.iter().flat_map(chunks).collect();
         let sent = parsed.messages.iter().zip(&parsed.places).flat_map(|(message, place)| {
-            message.chunks.iter().zip(&place.chunks).map(|(chunk, place)| Sent { place, chunk, is_stored: false })
+            let sent = move |(at, chunk)| Some(Sent { place: place.chunk(at)?, chunk, is_stored: false });
+            message.chunks.iter().enumerate().filter_map(sent)
         });
         let mut sent: Vec<_> = sent.collect();
         // The end of a conversation is sent, not always its beginning: of what is the same, the last ones belong together.
@@ -148,15 +149,15 @@ impl<'a> Beside<'a> {
         if change == Change::Removed && !is_sent {
             let gone = line.chunk_index.and(at).and_then(|at| self.stored.get(at));
             let gone = gone.map(|one| Cut::new(&described(words(one.chunk)), GONE)).filter(|gone| !gone.is_empty());
-            let before = self.before(at.unwrap_or(first)).map_or("", |before| before.place);
+            let before = self.before(at.unwrap_or(first)).map_or("", |before| &before.place);
             return Some((before, gone));
         }
         let at = at?;
         if matches!(line.rule, Rule::OutcomeUnknown | Rule::NotRun | Rule::PendingAnswered) {
-            return self.result_of(at, line.tool_call_id.as_deref()).map(|sent| (sent.place, None));
+            return self.result_of(at, line.tool_call_id.as_deref()).map(|sent| (sent.place.as_str(), None));
         }
         let sent = self.same(at).or_else(|| self.in_its_place(at));
-        sent.map(|sent| (sent.place, None))
+        sent.map(|sent| (sent.place.as_str(), None))
     }
 
     /// The chunk of the request that is the same as one that is stored.

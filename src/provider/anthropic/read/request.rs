@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 
 use crate::error::Result;
-use crate::json::fields::{Fields, array, is_empty, string};
+use crate::json::fields::{Fields, Item, array, is_empty, string};
 use crate::model::extra::{Owner, json};
 use crate::model::{Body, Chunk, File, Image, Json, Message, Native, Output, Part, PartBody, Role};
 use crate::provider::anthropic::manner::{NAME, provider};
@@ -18,12 +18,12 @@ use crate::provider::target::Target;
 /// Takes `system` and the messages out of a request. Each message gives one, so their positions stay, after that of
 /// `system`.
 pub(crate) fn parse(target: Target, request: &mut Fields<'_>) -> Result<Parsed> {
-    let list = request.array("messages").ok_or_else(|| no_messages("messages"))?;
+    let list = request.items("messages").ok_or_else(|| no_messages("messages"))?;
     let mut parsed = Parsed::default();
     let provider = provider(target);
-    parsed.read(None, "system".to_owned(), |notes| system(request.take("system")?, provider, notes));
-    for (at, raw) in list.into_iter().enumerate() {
-        parsed.read(Some(at), format!("messages[{at}]"), |notes| Some(message(raw, provider, notes)));
+    parsed.read("system", None, |notes| system(request.take("system")?, provider, notes));
+    for (at, item) in list.into_iter().enumerate() {
+        parsed.read("messages", Some(at), |notes| Some(message(item, provider, notes)));
     }
     Ok(parsed)
 }
@@ -44,9 +44,10 @@ fn system(raw: &RawValue, provider: &str, notes: &mut Notes<'_>) -> Option<Messa
 
 const ROLE_NAMES: RoleNames = RoleNames { known: ROLES, same: &["user", "assistant", "system"] };
 
-fn message(raw: &RawValue, provider: &str, notes: &mut Notes<'_>) -> Message {
-    let Some(mut fields) = Fields::of(raw) else {
-        return stranger(raw, "message", opaque(raw, "message", provider), notes);
+fn message(item: Item<'_>, provider: &str, notes: &mut Notes<'_>) -> Message {
+    let mut fields = match item {
+        Item::Object(fields) => fields,
+        Item::Other(raw) => return stranger(raw, "message", opaque(raw, "message", provider), notes),
     };
     let chunks = notes.content(&mut fields, |raw| block(raw, provider));
     let mut message = Message::new(role(&mut fields, &chunks, notes), chunks);

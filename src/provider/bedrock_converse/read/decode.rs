@@ -81,7 +81,7 @@ impl Response {
         for mut chunk in content.into_iter().filter_map(block) {
             if let Body::ToolCall { arguments, .. } = &mut chunk.body {
                 // Answers may be indented: what is kept of them is not.
-                *arguments = compact(arguments);
+                *arguments = compact(arguments).into_owned();
             }
             answer.chunk(chunk);
         }

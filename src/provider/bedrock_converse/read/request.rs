@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 
 use crate::error::Result;
-use crate::json::fields::{Fields, array, is_empty, string};
+use crate::json::fields::{Fields, Item, array, is_empty, string};
 use crate::model::extra::{compact, json};
 use crate::model::{Audio, Body, Chunk, File, Image, Message, Native, Output, Part, PartBody, Role};
 use crate::provider::bedrock_converse::manner::{NAME, PROVIDER};
@@ -18,13 +18,13 @@ const ROLE_NAMES: RoleNames = RoleNames { known: ROLES, same: &["user", "assista
 /// Takes `system` and the messages out of a request. Each message gives one, or two where results stand beside other
 /// blocks.
 pub(crate) fn parse(_: Target, request: &mut Fields<'_>) -> Result<Parsed> {
-    let list = request.array("messages").ok_or_else(|| no_messages("messages"))?;
+    let list = request.items("messages").ok_or_else(|| no_messages("messages"))?;
     let mut parsed = Parsed::default();
     if request.peek("system").is_some_and(|system| !is_empty(system)) {
-        parsed.read(None, "system".to_owned(), |notes| system(request.take("system")?, notes));
+        parsed.read("system", None, |notes| system(request.take("system")?, notes));
     }
-    for (at, raw) in list.into_iter().enumerate() {
-        message(raw, at, &mut parsed);
+    for (at, item) in list.into_iter().enumerate() {
+        message(item, at, &mut parsed);
     }
     Ok(parsed)
 }
@@ -39,19 +39,22 @@ fn system(raw: &RawValue, notes: &mut Notes<'_>) -> Option<Message> {
     (!chunks.is_empty()).then(|| Message::new(Role::System, chunks))
 }
 
-fn message(raw: &RawValue, at: usize, parsed: &mut Parsed) {
-    let mut notes = Notes::new(parsed.messages.len(), format!("messages[{at}]"), &mut parsed.notes);
-    let Some(mut fields) = Fields::of(raw) else {
-        let message = stranger(raw, "message", opaque(raw, "message", PROVIDER), &mut notes);
-        let places = notes.into_places();
-        return parsed.push(Some(at), message, places);
+fn message(item: Item<'_>, at: usize, parsed: &mut Parsed) {
+    let mut notes = Notes::new(parsed.messages.len(), "messages", Some(at), &mut parsed.notes);
+    let mut fields = match item {
+        Item::Object(fields) => fields,
+        Item::Other(raw) => {
+            let message = stranger(raw, "message", opaque(raw, "message", PROVIDER), &mut notes);
+            let place = notes.into_place();
+            return parsed.push(message, place);
+        }
     };
     let chunks = notes.content(&mut fields, block);
     let calls = chunks.iter().any(|chunk| matches!(chunk.body, Body::ToolCall { .. } | Body::Thinking { .. }));
     let guess = if calls { Role::Assistant } else { Role::User };
     let role = ROLE_NAMES.take(&mut fields, guess, &mut notes);
-    let places = notes.into_places();
-    push_parted(parsed, at, (role, chunks), fields, places);
+    let place = notes.into_place();
+    push_parted(parsed, (role, chunks), fields, place);
 }
 
 /// Reads the value of a block's name. Gives whether that is all, so that a chunk gives the block back; `None` if it is

@@ -38,7 +38,7 @@ impl<'a> NativeBlock<'a> {
 
     /// As it came. `document`: of what, if it is one.
     pub(crate) fn block(&self, document: Option<Origin<'a>>) -> Block<'a> {
-        let json = RawValue::from_string(json::compact(self.json.as_str())).unwrap_or_default();
+        let json = RawValue::from_string(json::compact(self.json.as_str()).into_owned()).unwrap_or_default();
         Block::Raw(Raw { json, document })
     }
 

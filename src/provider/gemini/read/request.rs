@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use crate::error::Result;
 use crate::history::report::Fact;
 use crate::json;
-use crate::json::fields::{Fields, array, string, text};
+use crate::json::fields::{Fields, Item, array, string, text};
 use crate::model::extra::{Owner, compact, json};
 use crate::model::{Audio, Body, Chunk, File, Image, Message, Native, Output, Part, PartBody, Role};
 use crate::provider::gemini::manner::{NAME, NO_SIGNATURE, provider};
@@ -34,14 +34,14 @@ pub(crate) fn parse(target: Target, request: &mut Fields<'_>) -> Result<Parsed> 
     let mut parsed = Parsed::default();
     let contents = match request.string("contents") {
         Some(text) => {
-            parsed.read(None, "contents".to_owned(), |_| Some(Message::user(text)));
+            parsed.read("contents", None, |_| Some(Message::user(text)));
             Vec::new()
         }
-        None => request.array("contents").ok_or_else(|| no_messages("contents"))?,
+        None => request.items("contents").ok_or_else(|| no_messages("contents"))?,
     };
     let name = request.names().find(|name| is_spelling_of("systemInstruction", name)).unwrap_or_default().to_owned();
     if let Some(raw) = take(request, "systemInstruction") {
-        let mut notes = Notes::new(0, name, &mut parsed.notes);
+        let mut notes = Notes::new(0, name, None, &mut parsed.notes);
         let chunks = match Fields::of(raw) {
             Some(mut fields) => parts(&mut fields, provider, &mut notes),
             None => {
@@ -49,30 +49,33 @@ pub(crate) fn parse(target: Target, request: &mut Fields<'_>) -> Result<Parsed> 
                 vec![Chunk::text(string(raw).unwrap_or_else(|| raw.get().to_owned()))]
             }
         };
-        let places = notes.into_places();
-        parsed.push(None, Message::new(Role::System, chunks), places);
+        let place = notes.into_place();
+        parsed.push(Message::new(Role::System, chunks), place);
         // Before what `contents` says as a string.
         parsed.messages.rotate_right(1);
         parsed.places.rotate_right(1);
     }
-    for (at, raw) in contents.into_iter().enumerate() {
-        content(raw, at, provider, &mut parsed);
+    for (at, item) in contents.into_iter().enumerate() {
+        content(item, at, provider, &mut parsed);
     }
     Ok(parsed)
 }
 
 /// A content: one message, or two where answers to calls stand beside other parts.
-fn content(raw: &RawValue, at: usize, provider: &str, parsed: &mut Parsed) {
-    let mut notes = Notes::new(parsed.messages.len(), format!("contents[{at}]"), &mut parsed.notes);
-    let Some(mut fields) = Fields::of(raw) else {
-        let message = stranger(raw, "content", opaque("content", raw, provider), &mut notes);
-        let places = notes.into_places();
-        return parsed.push(Some(at), message, places);
+fn content(item: Item<'_>, at: usize, provider: &str, parsed: &mut Parsed) {
+    let mut notes = Notes::new(parsed.messages.len(), "contents", Some(at), &mut parsed.notes);
+    let mut fields = match item {
+        Item::Object(fields) => fields,
+        Item::Other(raw) => {
+            let message = stranger(raw, "content", opaque("content", raw, provider), &mut notes);
+            let place = notes.into_place();
+            return parsed.push(message, place);
+        }
     };
     let chunks = parts(&mut fields, provider, &mut notes);
     let role = role(&mut fields, &chunks, &mut notes);
-    let places = notes.into_places();
-    push_parted(parsed, at, (role, chunks), fields, places);
+    let place = notes.into_place();
+    push_parted(parsed, (role, chunks), fields, place);
 }
 
 fn role(fields: &mut Fields<'_>, chunks: &[Chunk], notes: &mut Notes<'_>) -> Role {
@@ -138,7 +141,7 @@ pub(crate) fn part(raw: &RawValue, origin: Origin, provider: &str, names: &mut N
         && origin == Origin::Answer
     {
         // Answers are indented: what is kept of them is not.
-        *arguments = json::compact(arguments);
+        *arguments = json::compact(arguments).into_owned();
     }
     Some(chunk)
 }

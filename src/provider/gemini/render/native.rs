@@ -42,7 +42,7 @@ impl<'a> NativePart<'a> {
     /// `None` if it is no object, holds half characters or a number that no double holds, or is nested too deep.
     pub(crate) fn read(json: &'a Json) -> Option<Self> {
         let text = json.as_str();
-        let fields = if json::depth(text) > EMBEDDED_DEPTH { None } else { serde_json::from_str(text).ok() };
+        let fields = if json::is_deeper(text, EMBEDDED_DEPTH) { None } else { serde_json::from_str(text).ok() };
         Some(Self { json, fields: fields? })
     }
 

@@ -22,7 +22,7 @@ pub(crate) enum Mended {
 /// Arguments, of the text of an object; and what was mended.
 pub(crate) fn arguments(object: &str) -> (Box<RawValue>, Option<Mended>) {
     // The service's parser stops at 100 levels, the request's own among them.
-    let deep = json::depth(object) > DEPTH;
+    let deep = json::is_deeper(object, DEPTH);
     let taken: Cow<'_, str> = if deep { Cow::Owned(malformed(object)) } else { Cow::Borrowed(object) };
     let json = embedded(&taken).json;
     if deep {
@@ -42,7 +42,7 @@ pub(crate) fn arguments(object: &str) -> (Box<RawValue>, Option<Mended>) {
 
 /// The object that a text is, if the service takes it as it is.
 pub(crate) fn plain(text: &str) -> Option<Box<RawValue>> {
-    if !json::is_object(text) || json::depth(text) > DEPTH || has_repeated_keys(text) {
+    if !json::is_object(text) || json::is_deeper(text, DEPTH) || has_repeated_keys(text) {
         return None;
     }
     RawValue::from_string(json::one_line(text.trim()).into_owned()).ok()

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::calls::{Call, call, function, tool_call};
 use crate::error::Result;
 use crate::history::report::Fact;
-use crate::json::fields::{Fields, is_empty, string, text};
+use crate::json::fields::{Fields, Item, is_empty, string, text};
 use crate::model::extra::{Owner, json};
 use crate::model::{Audio, Body, Chunk, File, Image, Json, Message, Native, Output, Part, PartBody, Role};
 use crate::provider::openai_chat::manner::{NAME, of_parts, provider};
@@ -17,10 +17,10 @@ use crate::provider::target::Target;
 
 /// Takes the messages out of a request. Each gives one message, so their positions stay.
 pub(crate) fn parse(target: Target, request: &mut Fields<'_>) -> Result<Parsed> {
-    let list = request.array("messages").ok_or_else(|| no_messages("messages"))?;
+    let list = request.items("messages").ok_or_else(|| no_messages("messages"))?;
     let mut parsed = Parsed::default();
-    for (at, raw) in list.into_iter().enumerate() {
-        parsed.read(Some(at), format!("messages[{at}]"), |notes| Some(message(raw, provider(target), notes)));
+    for (at, item) in list.into_iter().enumerate() {
+        parsed.read("messages", Some(at), |notes| Some(message(item, provider(target), notes)));
     }
     Ok(parsed)
 }
@@ -28,9 +28,10 @@ pub(crate) fn parse(target: Target, request: &mut Fields<'_>) -> Result<Parsed> 
 const ROLE_NAMES: RoleNames =
     RoleNames { known: ROLES, same: &["system", "developer", "user", "assistant", "tool", "function"] };
 
-fn message(raw: &RawValue, provider: &str, notes: &mut Notes<'_>) -> Message {
-    let Some(mut fields) = Fields::of(raw) else {
-        return stranger(raw, "message", opaque(raw, "message", provider), notes);
+fn message(item: Item<'_>, provider: &str, notes: &mut Notes<'_>) -> Message {
+    let mut fields = match item {
+        Item::Object(fields) => fields,
+        Item::Other(raw) => return stranger(raw, "message", opaque(raw, "message", provider), notes),
     };
     let role = role(&mut fields, notes);
     let mut message = Message::new(role, []);
@@ -41,7 +42,7 @@ fn message(raw: &RawValue, provider: &str, notes: &mut Notes<'_>) -> Message {
     } else {
         let thought = thinking(&mut fields);
         if let Some((field, text, native)) = thought {
-            chunks.extend(notes.at(&format!(".{field}"), Some(Chunk { native, ..Chunk::thinking(text) })));
+            chunks.extend(notes.at(format!(".{field}"), Some(Chunk { native, ..Chunk::thinking(text) })));
         }
         chunks.extend(notes.content(&mut fields, |raw| part(raw, provider)));
         let refusal = fields.string("refusal").filter(|text| !text.is_empty());
@@ -62,7 +63,7 @@ fn message(raw: &RawValue, provider: &str, notes: &mut Notes<'_>) -> Message {
         let names: Vec<String> = fields.names().filter(|name| *name != "name").map(str::to_owned).collect();
         for name in names {
             let kept = fields.take(&name).and_then(|raw| opaque(raw, &name, provider));
-            message.chunks.extend(notes.at(&format!(".{name}"), kept));
+            message.chunks.extend(notes.at(format!(".{name}"), kept));
         }
     }
     message.metadata.extra = fields.extra(Owner::Message);

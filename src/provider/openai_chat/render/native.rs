@@ -146,7 +146,7 @@ fn embedded(json: &Json) -> bool {
 }
 
 fn raw(json: &Json) -> Box<RawValue> {
-    RawValue::from_string(json::compact(json.as_str())).unwrap_or_default()
+    RawValue::from_string(json::compact(json.as_str()).into_owned()).unwrap_or_default()
 }
 
 /// Letters of a speaker's name (OC-24).

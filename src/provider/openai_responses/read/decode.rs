@@ -300,10 +300,11 @@ impl Growing {
             return;
         }
         let origin = Origin::Answer { kept: !self.is_unkept, after_id: self.after_id == Some(item) };
-        if !self.is_unkept && Fields::of(raw).is_some_and(|fields| is_by_id(&fields)) {
+        let fields = Fields::of(raw).unwrap_or_default();
+        if !self.is_unkept && is_by_id(&fields) {
             self.after_id = item.checked_add(1);
         }
-        let chunks = said(raw, origin, &mut Vec::new());
+        let chunks = said(fields, raw, origin, &mut Vec::new());
         for (at, mut chunk) in (0..).zip(chunks) {
             let place = (item, at, Kind::of(&chunk.body));
             let known = self.parts.contains_key(&place);

@@ -14,7 +14,7 @@ use crate::json::fields::{Fields, is_empty, string, text};
 use crate::model::extra::{Owner, compact, json};
 use crate::model::{Audio, Body, Chunk, File, Image, Json, Message, Native, Output, Part, PartBody, Role};
 use crate::provider::openai_responses::manner::{NAME, PROVIDER};
-use crate::provider::read::parsed::{Notes, Parsed, ROLES, RoleNames, no_messages, stranger, words};
+use crate::provider::read::parsed::{Notes, Parsed, ROLES, RoleNames, Spot, no_messages, stranger, words};
 use crate::provider::target::Target;
 
 /// Takes the messages out of a request. `instructions` is its first.
@@ -22,8 +22,7 @@ pub(crate) fn parse(_: Target, request: &mut Fields<'_>) -> Result<Parsed> {
     let mut items = Items::default();
     match request.string("input") {
         Some(text) => {
-            let places = Notes::new(0, "input".to_owned(), &mut items.parsed.notes).into_places();
-            items.parsed.push(None, Message::user(text), places);
+            items.parsed.read("input", None, |_| Some(Message::user(text)));
         }
         None => {
             let list = request.array("input").ok_or_else(|| no_messages("input"))?;
@@ -38,8 +37,7 @@ pub(crate) fn parse(_: Target, request: &mut Fields<'_>) -> Result<Parsed> {
         let json = Json::new(format!("{{\"instructions\":{raw}}}")).ok();
         let native = json.map(|json| Native { wire: NAME.to_owned(), json });
         let instructions = Message::new(Role::System, [Chunk { native, ..Chunk::text(text) }]);
-        let places = Notes::new(0, "instructions".to_owned(), &mut parsed.notes).into_places();
-        parsed.push(None, instructions, places);
+        parsed.read("instructions", None, |_| Some(instructions));
         parsed.messages.rotate_right(1);
         parsed.places.rotate_right(1);
         parsed.notes.iter_mut().for_each(|note| note.message_index = note.message_index.map(|index| index + 1));
@@ -70,30 +68,30 @@ enum Last {
 
 impl Items {
     fn take(&mut self, at: usize, raw: &RawValue) {
-        let whole = format!("input[{at}]");
-        let mut notes = Notes::new(self.parsed.messages.len(), whole.clone(), &mut self.parsed.notes);
+        let mut notes = Notes::new(self.parsed.messages.len(), "input", Some(at), &mut self.parsed.notes);
         let fields = Fields::of(raw);
-        let given = match fields {
-            Some(_) => given(raw, &mut notes),
+        let given = match &fields {
+            Some(fields) => given(fields, raw, &mut notes),
             // A string is what the user said.
             None => Some(stranger(raw, "item", opaque("item", raw), &mut notes)),
         };
-        let places = notes.into_places();
+        let place = notes.into_place();
         if let Some(message) = given {
-            self.parsed.push(Some(at), message, places);
+            self.parsed.push(message, place);
             self.last = Last::Given;
             return;
         }
         let fields = fields.unwrap_or_default();
-        let mut parts = Vec::new();
-        let chunks = said(raw, Origin::Request, &mut parts);
+        let kind = kind(&fields);
+        let mut spots = Vec::new();
+        let chunks = said(fields, raw, Origin::Request, &mut spots);
         let is_kept = |chunk: &Chunk| {
             chunk.native.as_ref().is_some_and(|native| native.json.as_str() == json::compact(raw.get()))
         };
-        let is_plain = kind(&fields) == "message" && !chunks.iter().any(is_kept);
+        let is_plain = kind == "message" && !chunks.iter().any(is_kept);
         let calls = chunks.iter().any(|chunk| matches!(chunk.body, Body::ToolCall { .. }));
         if self.last == Last::Given || self.last == Last::Plain && is_plain {
-            self.parsed.push(Some(at), Message::assistant([]), places);
+            self.parsed.push(Message::assistant([]), place);
         }
         self.last = match self.last {
             Last::Called => Last::Called,
@@ -103,8 +101,7 @@ impl Items {
         };
         if let (Some(message), Some(place)) = (self.parsed.messages.last_mut(), self.parsed.places.last_mut()) {
             message.chunks.extend(chunks);
-            place.chunks.extend(parts.into_iter().map(|part| format!("{whole}{part}")));
-            place.items = place.items.take().map(|items| items.start..at + 1);
+            place.extend(at, spots);
         }
     }
 }
@@ -114,12 +111,11 @@ const ROLE_NAMES: RoleNames = RoleNames { known: ROLES, same: &["system", "devel
 const OUTPUTS: &[&str] = &["function_call_output", "custom_tool_call_output"];
 
 /// The message that an item is; `None` if the model said it.
-fn given(raw: &RawValue, notes: &mut Notes<'_>) -> Option<Message> {
-    let fields = Fields::of(raw)?;
-    let kind = kind(&fields);
+fn given(fields: &Fields<'_>, raw: &RawValue, notes: &mut Notes<'_>) -> Option<Message> {
+    let kind = kind(fields);
     match kind.as_str() {
-        "message" => message(fields, notes),
-        kind if OUTPUTS.contains(&kind) => Some(output(fields, notes)),
+        "message" => message(fields.clone(), notes),
+        kind if OUTPUTS.contains(&kind) => Some(output(fields.clone(), notes)),
         kind if is_given(kind, fields.peek("execution").is_some_and(|raw| raw.get() == "\"client\"")) => {
             Some(Message::new(Role::User, opaque(kind, raw)))
         }
@@ -248,23 +244,18 @@ const OF_A_PART: &[&str] = &["type", "text", "refusal"];
 const OF_AN_ANSWER: &[&str] = &["id", "status"];
 
 /// The item as chunks; it is kept as it came where they would not give it back. What is not known becomes an opaque one.
-/// `parts` gets the part of the item that each chunk was read from: `.content[0]`, or nothing for the whole.
-pub(crate) fn said(raw: &RawValue, origin: Origin, parts: &mut Vec<String>) -> Vec<Chunk> {
-    let chunks = read(raw, origin, parts);
-    parts.resize(chunks.len(), String::new());
-    chunks
-}
-
-fn read(raw: &RawValue, origin: Origin, parts: &mut Vec<String>) -> Vec<Chunk> {
-    let Some(fields) = Fields::of(raw) else { return opaque("item", raw).into_iter().collect() };
+/// `spots` gets where in the item each chunk was read.
+pub(crate) fn said(fields: Fields<'_>, raw: &RawValue, origin: Origin, spots: &mut Vec<Spot>) -> Vec<Chunk> {
     let kind = kind(&fields);
     let chunks = match kind.as_str() {
-        "message" => said_message(fields, raw, origin, parts),
+        "message" => said_message(fields, raw, origin, spots),
         "reasoning" => Some(vec![reasoning(fields, raw, origin)]),
         "function_call" | "custom_tool_call" => call(fields, raw, origin).map(|chunk| vec![chunk]),
         _ => None,
     };
-    chunks.unwrap_or_else(|| opaque(&kind, raw).into_iter().collect())
+    let chunks = chunks.unwrap_or_else(|| opaque(&kind, raw).into_iter().collect());
+    spots.resize(chunks.len(), Spot::default());
+    chunks
 }
 
 /// The type of an item. Messages may leave it out.
@@ -309,17 +300,12 @@ fn says_more(fields: &Fields<'_>, known: &[&str], origin: Origin) -> bool {
     })
 }
 
-fn said_message(
-    mut fields: Fields<'_>,
-    raw: &RawValue,
-    origin: Origin,
-    places: &mut Vec<String>,
-) -> Option<Vec<Chunk>> {
+fn said_message(mut fields: Fields<'_>, raw: &RawValue, origin: Origin, spots: &mut Vec<Spot>) -> Option<Vec<Chunk>> {
     let more = says_more(&fields, OF_A_MESSAGE, origin) || matches!(origin, Origin::Answer { after_id: true, .. });
     let id = fields.string("id");
     if let Some(text) = fields.string("content") {
         let native = if more { native(raw) } else { None };
-        places.push(".content".to_owned());
+        spots.push(Spot::field(".content", None));
         return Some(vec![Chunk { id, native, ..Chunk::text(text) }]);
     }
     let parts = fields.array("content")?;
@@ -327,7 +313,7 @@ fn said_message(
     for (at, part) in parts.iter().enumerate() {
         if let Some(chunk) = said_part(part, origin) {
             chunks.push(chunk);
-            places.push(format!(".content[{at}]"));
+            spots.push(Spot::field(".content", Some(at)));
         }
     }
     match chunks.as_mut_slice() {

@@ -247,7 +247,7 @@ fn refusals(item: &Map<String, Value>) -> impl Iterator<Item = Finding> {
 
 /// Of JSON text.
 fn raw(text: &str) -> Box<RawValue> {
-    RawValue::from_string(json::compact(text)).unwrap_or_default()
+    RawValue::from_string(json::compact(text).into_owned()).unwrap_or_default()
 }
 
 /// A picture of one white pixel, where the screenshot that a computer's call asks for is not known.
