@@ -2,8 +2,8 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
@@ -120,8 +120,8 @@ pub(crate) struct Caller {
     pub(crate) session: Option<SessionId>,
     /// Whether items come as a provider accepts them, unless the request says otherwise.
     pub(crate) repaired: bool,
-    /// Whether the owner is not the key's: the request names another one, or what is another's.
-    pub(crate) on_behalf: bool,
+    /// The owner, once it is not the key's: the request names another one, or what is another's. All copies know it.
+    pub(crate) acts_for: Arc<OnceLock<String>>,
 }
 
 /// A request, without its body.
@@ -174,9 +174,10 @@ impl Call {
 
     /// The same request for the conversations of this owner.
     pub(crate) fn of(&self, owner: String) -> Self {
-        let on_behalf = self.caller.on_behalf || owner != self.caller.owner;
-        let caller = Caller { owner, on_behalf, ..self.caller.clone() };
-        Self { caller, ..self.clone() }
+        if owner != self.caller.owner {
+            self.caller.acts_for.get_or_init(|| owner.clone());
+        }
+        Self { caller: Caller { owner, ..self.caller.clone() }, ..self.clone() }
     }
 
     /// A header's value, if it is text.

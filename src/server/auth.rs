@@ -5,6 +5,7 @@
 //! site may give its own name the address 127.0.0.1), and the origin of a request that it makes itself.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::http::uri::Authority;
@@ -38,7 +39,7 @@ pub(crate) fn on_behalf(mut caller: Caller, headers: &HeaderMap) -> Result<Calle
     }
     let owner = std::str::from_utf8(name.as_bytes()).map_err(|_| refused("it is not UTF-8"))?;
     check_owner(owner).map_err(|error| refused(&error.to_string()))?;
-    caller.on_behalf = true;
+    caller.acts_for.get_or_init(|| owner.to_owned());
     owner.clone_into(&mut caller.owner);
     Ok(caller)
 }
@@ -89,12 +90,12 @@ pub(crate) fn is_still(app: &App, caller: &Caller) -> bool {
 /// A caller who needs no key.
 pub(crate) fn nobody(scopes: Vec<Scope>) -> Caller {
     let (key, owner) = ("none".to_owned(), String::new());
-    Caller { key, owner, scopes, digest: None, session: None, repaired: false, on_behalf: false }
+    Caller { key, owner, scopes, digest: None, session: None, repaired: false, acts_for: Arc::default() }
 }
 
 fn of(key: &Key, digest: Option<String>, session: Option<SessionId>) -> Caller {
     let Key { id, owner, scopes, repaired, .. } = key.clone();
-    Caller { key: id, owner, scopes, digest, session, repaired, on_behalf: false }
+    Caller { key: id, owner, scopes, digest, session, repaired, acts_for: Arc::default() }
 }
 
 /// What the cookies of sessions hold. A server that speaks TLS sets only the one with the prefix: the other may come from anybody

@@ -204,13 +204,13 @@ const AUDIT: &str = "conversation_store::audit";
 /// The longest request id of a client that is adopted.
 const ID_BYTES: usize = 128;
 
-/// The caller's key, for the log; and the owner, if the request named one.
+/// The caller's key, for the log; and the owner, if it is not the key's.
 #[derive(Clone, Debug)]
 struct AskedBy(String, Option<String>);
 
 impl AskedBy {
     fn of(caller: Caller) -> Self {
-        Self(caller.key, caller.on_behalf.then_some(caller.owner))
+        Self(caller.key, caller.acts_for.get().cloned())
     }
 }
 

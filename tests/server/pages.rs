@@ -337,7 +337,7 @@ fn another_owners_pages_are_as_those_that_are_not_there() {
 #[test]
 fn an_admin_looks_at_what_any_owner_has() {
     let keys = [("ada", "read,append"), ("grace", "read,append,delete"), ("root", "read,append,admin")];
-    let (_server, clients) = Running::with_keys(&keys);
+    let (server, clients) = Running::with_keys(&keys);
     let id = append(&clients[0], "secret-key", &json!([user("the-secret-words"), user("more")]));
     clients[0].post("/api/v1/conversations/secret-key/tags", &json!({ "add": ["cold"] })).ok();
     append(&clients[2], "own", &user("what root said"));
@@ -368,6 +368,14 @@ fn an_admin_looks_at_what_any_owner_has() {
     assert_eq!(forked.status, 303, "{}", forked.text());
     let owners = |visitor: &Visitor| visitor.page("/pages").matches("the-secret-words").count();
     assert_eq!((owners(&ada), owners(&root)), (2, 0), "a fork belongs to the owner of its parent");
+    // The audit: who looked at what is another's, and changed it.
+    let log = server.log_so_far();
+    let audit: Vec<&str> = log.lines().filter(|line| line.contains("on behalf")).collect();
+    for (route, status) in [("/pages", 200), ("/pages/conversations/{conversation}/change", 303)] {
+        let wanted = [format!("\"route\":\"{route}\""), format!("\"status\":{status}"), "\"owner\":\"ada\"".to_owned()];
+        assert!(audit.iter().any(|line| wanted.iter().all(|part| line.contains(part))), "{route}: {log}");
+    }
+    assert!(!audit.iter().any(|line| line.contains("\"owner\":\"root\"")), "{log}");
 }
 
 #[test]

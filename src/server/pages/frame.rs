@@ -47,7 +47,7 @@ impl Frame {
 
 /// Whose is shown, if it is not the reader's own.
 pub(super) fn other_owner(call: &Call) -> Option<&str> {
-    call.caller.on_behalf.then_some(&*call.caller.owner)
+    call.caller.acts_for.get().map(String::as_str)
 }
 
 /// The request as one for the owner of the conversation in its path: an admin sees by its id what any owner has.
