@@ -2,16 +2,21 @@
 
 A turn is a user's text of 200 bytes and an answer of 800 bytes. Each store appends turns so that they survive a power cut, to a
 conversation of 10 messages and to one of 10,000; and it loads a conversation of 1,000 messages as the values that a program
-works with. The stores take turns in short rounds. The table has the medians, in milliseconds.
+works with. The stores take turns in short rounds. The tables have the medians, in milliseconds: one of the stores in files, one of
+those in a PostgreSQL server, which is started for them and makes each commit durable.
 
-Needs what requirements.txt names: `python3 -m venv target/sessions && target/sessions/bin/pip install -r
+Needs PostgreSQL's programs, and what requirements.txt names: `python3 -m venv target/sessions && target/sessions/bin/pip install -r
 benches/sessions/requirements.txt && target/sessions/bin/python benches/sessions/run.py`.
 """
 
 import asyncio
+import contextlib
+import glob
 import json
+import os
 import pathlib
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
@@ -52,16 +57,42 @@ class Timed:
         work()
         return (time.perf_counter() - start) * 1e6
 
+
+class Postgres:
+    """A PostgreSQL server, with a database for each store. It does not run as root."""
+
+    def __init__(self, folder):
+        initdb = shutil.which("initdb") or sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))[-1]
+        self.bin = os.path.dirname(initdb)
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="postgres-", dir=folder))
+        self.user = {"user": "postgres"} if os.getuid() == 0 else {}
+        if self.user:
+            pathlib.Path(folder).chmod(0o755)
+            shutil.chown(self.dir, "postgres")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.run("initdb", "-D", self.dir / "data", "-U", "postgres", "--auth=trust", "--locale=C", "-E", "UTF8")
+        options = f"-p {self.port} -k {self.dir} -c listen_addresses=127.0.0.1"
+        self.run("pg_ctl", "-D", self.dir / "data", "-w", "-l", self.dir / "log", "-o", options, "start")
+
+    def run(self, program, *arguments):
+        subprocess.run([f"{self.bin}/{program}", *arguments], check=True, stdout=subprocess.DEVNULL, **self.user)
+
+    def database(self, name):
+        self.run("createdb", "-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres", name)
+        return f"//postgres@127.0.0.1:{self.port}/{name}"
+
     def close(self):
-        pass
+        self.run("pg_ctl", "-D", self.dir / "data", "-m", "fast", "-w", "stop")
 
 
 class Embedded:
     """This store in a Rust program."""
 
-    def __init__(self, folder, engine):
-        self.title = f"this store, {engine}, in a Rust program"
-        command = ["cargo", "bench", "--quiet", "--bench", "sessions", "--features", "fjall", "--", f"{engine}:{folder}/{engine}"]
+    def __init__(self, name, url):
+        self.title = f"this store, {name}, in a Rust program"
+        command = ["cargo", "bench", "--quiet", "--bench", "sessions", "--features", "fjall,postgres", "--", url]
         self.process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, *words):
@@ -86,8 +117,8 @@ class Embedded:
 class Server:
     """`convo serve` on a store of its own."""
 
-    def __init__(self, folder):
-        command = [ROOT / "target/release/convo", "--store", f"sled:{folder}/served", "--json", "serve", "--listen", "127.0.0.1:0"]
+    def __init__(self, url):
+        command = [ROOT / "target/release/convo", "--store", url, "--json", "serve", "--listen", "127.0.0.1:0"]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.address = json.loads(self.process.stdout.readline())["listening"]
 
@@ -145,6 +176,13 @@ def sqlite_session(folder):
     return AgentsSession(title, lambda name: SQLiteSession(name, f"{folder}/agents.db"))
 
 
+def sqlalchemy_session(url):
+    from agents.extensions.memory import SQLAlchemySession
+
+    title = f"Agents SDK {version('openai-agents')}, `SQLAlchemySession`, asyncpg"
+    return AgentsSession(title, lambda name: SQLAlchemySession.from_url(name, url=f"postgresql+asyncpg:{url}", create_tables=True))
+
+
 def conversations_session(server):
     from agents import OpenAIConversationsSession
     from openai import AsyncOpenAI
@@ -172,19 +210,15 @@ class LangChain(Timed):
 
 
 class LangGraph(Timed):
-    def __init__(self, folder):
-        import sqlite3
-
-        from langgraph.checkpoint.sqlite import SqliteSaver
+    def __init__(self, name, saver):
         from langgraph.graph import END, START, MessagesState, StateGraph
 
-        self.title = f"LangGraph {version('langgraph')}, `SqliteSaver` {version('langgraph-checkpoint-sqlite')}"
+        self.title = f"LangGraph {version('langgraph')}, {name}"
         graph = StateGraph(MessagesState)
         graph.add_node("answer", lambda _: {"messages": [("assistant", ANSWER)]})
         graph.add_edge(START, "answer")
         graph.add_edge("answer", END)
-        connection = sqlite3.connect(f"{folder}/langgraph.db", check_same_thread=False)
-        self.graph = graph.compile(checkpointer=SqliteSaver(connection))
+        self.graph = graph.compile(checkpointer=saver)
 
     def config(self, name):
         return {"configurable": {"thread_id": name}}
@@ -197,6 +231,52 @@ class LangGraph(Timed):
 
     def read(self, name):
         return self.graph.get_state(self.config(name)).values["messages"]
+
+
+def sqlite_saver(folder):
+    import sqlite3
+
+    from langgraph.checkpoint.sqlite import SqliteSaver
+
+    connection = sqlite3.connect(f"{folder}/langgraph.db", check_same_thread=False)
+    return LangGraph(f"`SqliteSaver` {version('langgraph-checkpoint-sqlite')}", SqliteSaver(connection))
+
+
+def postgres_saver(url):
+    import psycopg
+    from langgraph.checkpoint.postgres import PostgresSaver
+
+    saver = PostgresSaver(psycopg.connect(f"postgresql:{url}", autocommit=True, row_factory=psycopg.rows.dict_row))
+    saver.setup()
+    return LangGraph(f"`PostgresSaver` {version('langgraph-checkpoint-postgres')}", saver)
+
+
+class Adk(Timed):
+    def __init__(self, folder):
+        from google.adk.events import Event
+        from google.adk.sessions import DatabaseSessionService
+        from google.genai.types import Content, Part
+
+        self.title = f"Google ADK {version('google-adk')}, `DatabaseSessionService` on SQLite"
+        self.event = lambda role, text: Event(
+            author=role, content=Content(role={"assistant": "model"}.get(role, role), parts=[Part(text=text)])
+        )
+        self.service = DatabaseSessionService(f"sqlite+aiosqlite:///{folder}/adk.db")
+        self.loop = asyncio.new_event_loop()
+        self.sessions = {}
+
+    def add(self, name, said):
+        async def all_of_it():
+            if name not in self.sessions:
+                self.sessions[name] = await self.service.create_session(app_name="bench", user_id="u", session_id=name)
+            for role, text in said:
+                await self.service.append_event(self.sessions[name], self.event(role, text))
+
+        self.loop.run_until_complete(all_of_it())
+
+    def read(self, name):
+        asked = self.service.get_session(app_name="bench", user_id="u", session_id=name)
+        return self.loop.run_until_complete(asked).events
 
 
 class Llm(Timed):
@@ -238,35 +318,47 @@ def measure(stores):
     return {key: statistics.median(values) / 1_000 for key, values in took.items()}
 
 
-def main():
-    warnings.filterwarnings("ignore", category=DeprecationWarning)
-    program = ["cargo", "build", "--quiet", "--release", "--features", "server", "--bin", "convo"]
-    subprocess.run(program, cwd=ROOT, check=True)
-    parent = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "target"
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="sessions-", dir=parent))
-    server = Server(folder)
-    stores = [
-        Embedded(folder, "sled"),
-        Embedded(folder, "fjall"),
-        Native(server),
-        conversations_session(server),
-        sqlite_session(folder),
-        LangChain(folder),
-        LangGraph(folder),
-        Llm(folder),
-    ]
-    try:
-        medians = measure(stores)
-    finally:
-        for store in stores:
-            store.close()
-        server.close()
-        shutil.rmtree(folder)
-    print("| store | append to 10 messages, ms | append to 10,000 messages, ms | load of 1,000 messages, ms |")
+def table(title, stores):
+    medians = measure(stores)
+    print(f"| {title} | append to 10 messages, ms | append to 10,000 messages, ms | load of 1,000 messages, ms |")
     print("|---|---:|---:|---:|")
     for store in stores:
         figures = (medians[store.title, work] for work in ("short", "long", "load"))
         print(f"| {store.title} | {' | '.join(f'{figure:.2f}' for figure in figures)} |")
+    print(flush=True)
+
+
+def main():
+    warnings.filterwarnings("ignore", category=DeprecationWarning)
+    program = ["cargo", "build", "--quiet", "--release", "--features", "server,postgres", "--bin", "convo"]
+    subprocess.run(program, cwd=ROOT, check=True)
+    parent = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "target"
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="sessions-", dir=parent))
+    with contextlib.ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder)
+        opened = lambda store: stack.enter_context(contextlib.closing(store))
+        server = opened(Server(f"sled:{folder}/served"))
+        in_files = [
+            opened(Embedded("sled", f"sled:{folder}/sled")),
+            opened(Embedded("fjall", f"fjall:{folder}/fjall")),
+            Native(server),
+            conversations_session(server),
+            sqlite_session(folder),
+            LangChain(folder),
+            sqlite_saver(folder),
+            Adk(folder),
+            Llm(folder),
+        ]
+        table("in files", in_files)
+        postgres = opened(Postgres(folder))
+        server = opened(Server(f"postgres:{postgres.database('served')}"))
+        in_postgres = [
+            opened(Embedded("PostgreSQL", f"postgres:{postgres.database('embedded')}")),
+            Native(server),
+            sqlalchemy_session(postgres.database("agents")),
+            postgres_saver(postgres.database("langgraph")),
+        ]
+        table("in PostgreSQL", in_postgres)
 
 
 if __name__ == "__main__":
