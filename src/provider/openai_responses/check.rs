@@ -408,7 +408,7 @@ fn check_order_of_reasoning(items: &[&Object], stored: bool, out: &mut Findings)
                 Some(next) if !is_by_model(next) => {
                     out.push(OR_08.at(place, "what follows the reasoning is not of the model").with_level(level));
                 }
-                Some(next) if next.contains_key("role") && !next.get("id").is_some_and(is_filled) => {
+                Some(next) if is_message(next) && !next.get("id").is_some_and(is_filled) => {
                     let level = if stored { level } else { Level::Soft };
                     out.push(OR_08.at(place, "the message after the reasoning has no id").with_level(level));
                 }
@@ -425,10 +425,14 @@ fn is_reasoning(item: &Object) -> bool {
     item_type(item).is_some_and(|of| of.name == "reasoning")
 }
 
+fn is_message(item: &Object) -> bool {
+    item_type(item).is_some_and(|of| of.name == "message")
+}
+
 fn is_by_model(item: &Object) -> bool {
     // A type that is not known may be the model's.
     item_type(item).map_or(text(item, "type").is_some(), |of| {
-        of.by_model || (of.name == "message" && text(item, "role") == Some("assistant"))
+        of.by_model || (is_message(item) && text(item, "role") == Some("assistant"))
     })
 }
 
