@@ -63,7 +63,7 @@ class Postgres:
 
     def __init__(self, folder):
         initdb = shutil.which("initdb") or sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))[-1]
-        self.bin = os.path.dirname(initdb)
+        self.bin = os.path.dirname(os.path.realpath(initdb))
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="postgres-", dir=folder))
         self.user = {"user": "postgres"} if os.getuid() == 0 else {}
         if self.user:
