@@ -316,18 +316,15 @@ fn what_is_anothers_is_as_what_does_not_exist() {
                     let [foreign, absent] = [&one, &two].map(|asked| ask(address, key, behalf, asked));
                     let place = format!("{:?} {} by {scopes:?}, {number}, seed {seed}", route.verb, route.path);
                     assert!(foreign.0 < 500, "{place}: {foreign:?}");
+                    // After two conversations of the caller's own come others: only the status is alike.
+                    let differ = twins.are_own && route.path == "/v1/conversations" && one.target.contains("after=");
                     let shaped = |answer, form, item: &str| {
                         let (status, text) = shape(answer, form);
-                        (status, text.replace(item, "ITEM"))
+                        (status, if differ { String::new() } else { text.replace(item, "ITEM") })
                     };
                     // A request that names nobody's conversation is the same one twice.
                     if one != two {
-                        let mut answers =
-                            (shaped(&foreign, &twins.foreign, ITEM), shaped(&absent, &twins.absent, NO_ITEM));
-                        // After two conversations of the caller's come others.
-                        if twins.are_own && route.path == "/v1/conversations" && one.target.contains("after=") {
-                            answers.0.1.clone_from(&answers.1.1);
-                        }
+                        let answers = (shaped(&foreign, &twins.foreign, ITEM), shaped(&absent, &twins.absent, NO_ITEM));
                         assert_eq!(answers.0, answers.1, "{place}: another's is not as one that does not exist");
                         pairs += 1;
                     }

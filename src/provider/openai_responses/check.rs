@@ -432,7 +432,7 @@ fn is_message(item: &Object) -> bool {
 fn is_by_model(item: &Object) -> bool {
     // A type that is not known may be the model's.
     item_type(item).map_or(text(item, "type").is_some(), |of| {
-        of.by_model || (is_message(item) && text(item, "role") == Some("assistant"))
+        of.by_model || (of.name == "message" && text(item, "role") == Some("assistant"))
     })
 }
 
