@@ -1,8 +1,9 @@
 //! What the proxy costs: `cargo bench --bench proxy --features server`. Streams of an answer through `convo proxy`, which records
 //! them on sled, beside the same through a proxy of the same library that only copies bytes, beside none, and beside the Responses
 //! API over the same model, in rounds in turn: the time to the first piece of an answer and to its end, at 1, 64 and 512 streams at
-//! one time, and the memory of each proxy for a stream. `-- 64` measures only that many streams. The model gives a piece each 30
-//! milliseconds. Client, model and proxies run on the same cores. `CONVO_BENCH_DIR` is where the store is.
+//! one time, and the memory of each proxy for a stream. The streams of a round begin at one moment (`burst`), or one after the other over
+//! the time of an answer (`spread`). `-- 64` measures only that many streams. The model gives a piece each 30 milliseconds. Client, model
+//! and proxies run on the same cores. `CONVO_BENCH_DIR` is where the store is.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, missing_docs, reason = "a benchmark")]
 
 use std::convert::Infallible;
@@ -31,6 +32,8 @@ use tokio::time::{Sleep, sleep};
 const COPIES: &str = "CONVO_BENCH_COPIES";
 const PIECES: usize = 20;
 const PAUSE: Duration = Duration::from_millis(30);
+/// How long an answer takes.
+const ANSWER: Duration = PAUSE.saturating_mul(PIECES as u32);
 const ROUNDS: usize = 5;
 /// Calls of a round, at the least.
 const CALLS: usize = 64;
@@ -63,16 +66,17 @@ fn main() {
         ("convo", format!("{}/proxy/mine/v1/messages", convo.url), Some(&convo)),
         ("responses", format!("{}/v1/responses", responses.url), Some(&responses)),
     ];
-    println!("| streams | proxy | first piece p50, p99 | end p50, p99 | memory for a stream |");
-    println!("|---:|---|---|---|---|");
+    println!("| streams | begin | proxy | first piece p50, p99 | end p50, p99 | memory for a stream |");
+    println!("|---:|---|---|---|---|---|");
     let wanted: Vec<usize> = std::env::args().filter_map(|arg| arg.parse().ok()).collect();
-    for streams in [1, 64, 512].into_iter().filter(|streams| wanted.is_empty() || wanted.contains(streams)) {
+    let rows = [(1, false), (64, false), (64, true), (512, false), (512, true)];
+    for (streams, spread) in rows.into_iter().filter(|(streams, _)| wanted.is_empty() || wanted.contains(streams)) {
         let mut times = ways.each_ref().map(|_| (Vec::new(), Vec::new()));
         let mut grown = [0_u64; 4];
         for round in 0..=ROUNDS {
             for (at, (_, url, running)) in ways.iter().enumerate() {
                 let before = running.map(|running| running.reset());
-                let (firsts, ends) = runtime.block_on(calls(url, streams));
+                let (firsts, ends) = runtime.block_on(calls(url, streams, spread));
                 // The first round opens connections.
                 if round > 0 {
                     times[at].0.extend(firsts);
@@ -83,6 +87,7 @@ fn main() {
                 }
             }
         }
+        let begin = if spread { "spread" } else { "burst" };
         for (at, (name, _, running)) in ways.iter().enumerate() {
             let shown = |times: &mut Vec<Duration>| {
                 times.sort_unstable();
@@ -91,7 +96,7 @@ fn main() {
             };
             let (first, end) = (shown(&mut times[at].0), shown(&mut times[at].1));
             let memory = running.map_or_else(String::new, |_| format!("{} KiB", grown[at] / 1024 / streams as u64));
-            println!("| {streams} | {name} | {first} | {end} | {memory} |");
+            println!("| {streams} | {begin} | {name} | {first} | {end} | {memory} |");
         }
     }
 }
@@ -138,14 +143,16 @@ impl Drop for Running {
 }
 
 /// So many calls at one time, until there were enough: the times to the first piece and to the end of each.
-async fn calls(url: &str, streams: usize) -> (Vec<Duration>, Vec<Duration>) {
+async fn calls(url: &str, streams: usize, spread: bool) -> (Vec<Duration>, Vec<Duration>) {
     let client: Client<HttpConnector, Full<Bytes>> = Client::builder(TokioExecutor::new()).build_http();
     let uri: Uri = url.parse().unwrap();
     let each = CALLS.div_ceil(streams).min(8);
     let running: Vec<_> = (0..streams)
-        .map(|_| {
+        .map(|stream| {
             let (client, uri) = (client.clone(), uri.clone());
+            let wait = if spread { ANSWER * stream as u32 / streams as u32 } else { Duration::ZERO };
             tokio::spawn(async move {
+                sleep(wait).await;
                 let mut times = Vec::new();
                 for _ in 0..each {
                     times.push(call(&client, uri.clone()).await);
