@@ -93,8 +93,8 @@ fn cuts() -> Option<(Cut, u64)> {
     None
 }
 
-/// The longest time that the disk below all took for a sync of one page: what the store waits for, it can only wait for, too. The page
-/// is beside the file system whose power is cut, and so makes nothing durable in it.
+/// The longest time that the disk took for a sync of one page: the store's syncs wait for the same disk. The page is beside the
+/// file system whose power is cut, so its syncs make nothing durable in there.
 struct Stalls {
     ended: Arc<AtomicBool>,
     syncing: JoinHandle<Duration>,
