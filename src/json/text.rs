@@ -93,22 +93,21 @@ pub(crate) fn value<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
 /// Replaces numbers that are out of the range of an `f64`. Columns stay as they were.
 fn within_range(text: &str) -> Cow<'_, str> {
     let is_of_number = |byte: &u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
-    let (bytes, mut at, mut strings) = (text.as_bytes(), 0, Strings::default());
-    let (mut out, mut copied) = (String::new(), 0);
-    while let Some(byte) = bytes.get(at) {
-        if strings.is_outside(char::from(*byte)) && matches!(byte, b'0'..=b'9' | b'-') {
-            let length = bytes.iter().skip(at).take_while(|byte| is_of_number(byte)).count();
-            let number = text.get(at..at + length).unwrap_or_default();
-            if is_out_of_range(number) {
-                let large = if number.starts_with('-') { "-1e308" } else { "1e308" };
-                out.push_str(text.get(copied..at).unwrap_or_default());
-                // No number that is out of range is shorter.
-                out.push_str(&format!("{large:length$}"));
-                copied = at + length;
-            }
-            at += length - 1;
+    let (mut out, mut copied, mut passed) = (String::new(), 0, 0);
+    for (at, byte) in outside_strings(text.as_bytes()) {
+        if at < passed || !matches!(byte, b'0'..=b'9' | b'-') {
+            continue;
         }
-        at += 1;
+        let length = text.bytes().skip(at).take_while(is_of_number).count();
+        let number = text.get(at..at + length).unwrap_or_default();
+        if is_out_of_range(number) {
+            let large = if number.starts_with('-') { "-1e308" } else { "1e308" };
+            out.push_str(text.get(copied..at).unwrap_or_default());
+            // No number that is out of range is shorter.
+            out.push_str(&format!("{large:length$}"));
+            copied = at + length;
+        }
+        passed = at + length;
     }
     if copied == 0 {
         return Cow::Borrowed(text);
@@ -133,9 +132,9 @@ pub(crate) fn has_line_break(text: &str) -> bool {
 
 /// JSON text without white space between its tokens.
 pub(crate) fn compact(text: &str) -> Cow<'_, str> {
-    let (mut out, mut strings, mut copied) = (String::new(), Strings::default(), 0);
-    for (at, byte) in text.bytes().enumerate() {
-        if strings.is_outside(char::from(byte)) && matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
+    let (mut out, mut copied) = (String::new(), 0);
+    for (at, byte) in outside_strings(text.as_bytes()) {
+        if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
             out.push_str(text.get(copied..at).unwrap_or_default());
             copied = at + 1;
         }
@@ -156,10 +155,9 @@ pub(crate) fn is_deeper(text: &str, limit: usize) -> bool {
 
 /// How deep arrays and objects are nested in a JSON text: 0 for a plain value, 1 for `[]`. Takes broken JSON too.
 pub(crate) fn depth(text: &str) -> usize {
-    let (mut depth, mut deepest, mut strings) = (0_usize, 0, Strings::default());
-    for byte in text.bytes() {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for (_, byte) in outside_strings(text.as_bytes()) {
         match byte {
-            byte if !strings.is_outside(char::from(byte)) => {}
             b'[' | b'{' => {
                 depth += 1;
                 deepest = deepest.max(depth);
@@ -258,6 +256,33 @@ fn lone_surrogates(text: &str) -> Vec<usize> {
 fn escaped_unit(text: &[u8], at: usize) -> Option<u16> {
     let digits = text.get(at..at + ESCAPE)?.strip_prefix(br"\u")?;
     digits.iter().try_fold(0, |unit, digit| Some(unit * 16 + u16::try_from(char::from(*digit).to_digit(16)?).ok()?))
+}
+
+/// The bytes of a JSON text that are outside of strings, with their places; a quote is not. A string is passed at once.
+pub(crate) fn outside_strings(text: &[u8]) -> impl Iterator<Item = (usize, u8)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let byte = *text.get(at)?;
+            at += 1;
+            if byte != b'"' {
+                return Some((at - 1, byte));
+            }
+            at = end_of_string(text, at);
+        }
+    })
+}
+
+/// Where a string that begins here has ended, with its quote; past the text if it does not end.
+fn end_of_string(text: &[u8], mut at: usize) -> usize {
+    while let Some(next) = text.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        at += next;
+        if text.get(at) == Some(&b'"') {
+            return at + 1;
+        }
+        at += 2;
+    }
+    text.len()
 }
 
 /// Follows a text, character by character, and knows which of them stand within strings. A byte of a longer character may be
@@ -432,6 +457,8 @@ mod tests {
             let mut strings = Strings::default();
             let outside: String = text.chars().filter(|next| strings.is_outside(*next)).collect();
             assert_eq!((outside.as_str(), strings.has_begun()), (wanted, has_begun), "{text}");
+            let at_once: String = outside_strings(text.as_bytes()).map(|(_, byte)| char::from(byte)).collect();
+            assert_eq!(at_once, wanted, "{text}");
         }
     }
 }

@@ -15,7 +15,7 @@ use super::app::{App, Call};
 use super::ledger::Room;
 use super::refusal::Refusal;
 use crate::json;
-use crate::json::text::Strings;
+use crate::json::text::outside_strings;
 use crate::model::Json;
 
 /// What somebody without a key may send: a form with a key.
@@ -134,9 +134,7 @@ async fn read_all(
 
 /// How many values there are in JSON, at most: by what begins one, or comes between two.
 pub(crate) fn values(json: &[u8]) -> usize {
-    let mut strings = Strings::default();
-    let is_value = |byte: &&u8| strings.is_outside(char::from(**byte)) && matches!(byte, b'{' | b'[' | b',');
-    json.iter().filter(is_value).count()
+    outside_strings(json).filter(|(_, byte)| matches!(byte, b'{' | b'[' | b',')).count()
 }
 
 /// What is done with a request of a provider.
