@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
@@ -62,8 +62,8 @@ pub(crate) struct App {
     pub(crate) draining: AtomicBool,
     /// True once open streams must end.
     pub(crate) closing: watch::Sender<bool>,
-    /// The OpenAPI document.
-    pub(crate) document: Bytes,
+    /// The OpenAPI document, made when somebody first asks for it.
+    pub(crate) document: LazyLock<Bytes>,
 }
 
 impl App {
@@ -73,7 +73,7 @@ impl App {
         keys: Option<Keys>,
         upstreams: Upstreams,
         responses: BegunResponses,
-        document: Bytes,
+        document: fn() -> Bytes,
     ) -> Self {
         let metrics = Arc::new(Metrics::new());
         Self {
@@ -98,7 +98,7 @@ impl App {
             draining: AtomicBool::new(false),
             closing: watch::Sender::new(false),
             config,
-            document,
+            document: LazyLock::new(document),
         }
     }
 

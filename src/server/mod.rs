@@ -173,8 +173,8 @@ impl Server {
             .build()
             .map_err(Error::io("start the threads of the server"))?;
         let serving = config.server.clone();
-        let document = openapi::document(ROUTES).to_string().into();
         let store = erasing(quota::limited(store, &config.limits));
+        let document = || openapi::document(ROUTES).to_string().into();
         let app = Arc::new(App::new(store, config, keys, upstreams, begun::BegunResponses::new()?, document));
         let main = Listening {
             listener: runtime.block_on(listen::bind(serving.listen))?,
