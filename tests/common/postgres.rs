@@ -82,7 +82,7 @@ pub(crate) fn schema(url: &str) -> &str {
     url.split_once("search_path%3D").unwrap().1.split('&').next().unwrap()
 }
 
-/// Removes all that is in a store that is closed, and leaves its tables: to make them takes longer than most tests.
+/// Removes all that is in a store that is closed, and leaves its tables: to make them takes long.
 pub(crate) fn empty(url: &str) {
     if let Some(list) = url.strip_prefix("shards:") {
         let list = fs::read_to_string(list).unwrap();
