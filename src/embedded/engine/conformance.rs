@@ -8,7 +8,6 @@ use std::time::Duration;
 use super::{Batch, Engine, LARGE_BYTES, Order};
 
 /// A new directory, and the URL of an engine in it.
-#[cfg(any(feature = "fjall", feature = "sled"))]
 pub(super) fn place(engine: &str) -> (tempfile::TempDir, super::url::Url) {
     let dir = tempfile::tempdir().unwrap();
     let url = super::table::parse(&format!("{engine}:{}", dir.path().display())).unwrap();
