@@ -1,6 +1,8 @@
 //! The OpenAPI document is what is served: every route, every example, every status.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -176,6 +178,27 @@ fn the_docs_name_every_route_and_code() {
             assert!(docs.contains(&format!("`{code}`")), "{name}: `{code}` is missing");
         }
     }
+    for (file, code) in codes_of_refusals(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/server")) {
+        assert!(docs.contains(&format!("`{code}`")), "{}: `{code}` is missing", file.display());
+    }
+}
+
+/// The codes with which a refusal is made in a folder, each with its file.
+fn codes_of_refusals(folder: &Path) -> Vec<(PathBuf, String)> {
+    let mut codes = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            codes.extend(codes_of_refusals(&path));
+            continue;
+        }
+        let source = fs::read_to_string(&path).unwrap_or_default();
+        for call in source.split("Refusal::new(").skip(1) {
+            let code = call.split_once(',').and_then(|(_, rest)| rest.trim_start().strip_prefix('"')?.split_once('"'));
+            codes.extend(code.map(|(code, _)| (path.clone(), code.to_owned())));
+        }
+    }
+    codes
 }
 
 #[test]

@@ -31,4 +31,4 @@ const head = "// Made by scripts/generate.mjs from `convo openapi`: not edited b
 const text = head + astToString(await openapiTS(document, { emptyObjectsUnknown: true }));
 const file = new URL("../src/openapi.ts", import.meta.url);
 if (check !== "--check") writeFileSync(file, text);
-else if (readFileSync(file, "utf8") !== text) throw new Error("src/openapi.ts is not what `convo openapi` says: npm run generate");
+else if (readFileSync(file, "utf8") !== text) throw new Error("src/openapi.ts is not what `convo openapi` says: `bash .ci/package PROGRAM --write` writes it");
