@@ -93,11 +93,11 @@ fn cuts() -> Option<(Cut, u64)> {
     None
 }
 
-/// The longest time that the disk took for a sync of one page: the store's syncs wait for the same disk. The page is beside the
-/// file system whose power is cut, so its syncs make nothing durable in there.
+/// How long the disk takes for syncs of one page: the store's syncs wait for the same disk. The page is beside the file system
+/// whose power is cut, so its syncs make nothing durable in there.
 struct Stalls {
     ended: Arc<AtomicBool>,
-    syncing: JoinHandle<Duration>,
+    syncing: JoinHandle<Vec<(Instant, Duration)>>,
 }
 
 impl Stalls {
@@ -106,22 +106,24 @@ impl Stalls {
         let ended = Arc::new(AtomicBool::new(false));
         let is_over = Arc::clone(&ended);
         let syncing = thread::spawn(move || {
-            let mut longest = Duration::ZERO;
+            let mut syncs = Vec::new();
             while !is_over.load(Ordering::Relaxed) {
                 let begun = Instant::now();
                 file.write_all_at(&[1; 4096], 0).unwrap();
                 file.sync_data().unwrap();
-                longest = longest.max(begun.elapsed());
+                syncs.push((begun, begun.elapsed()));
                 thread::sleep(Duration::from_millis(5));
             }
-            longest
+            syncs
         });
         Self { ended, syncing }
     }
 
-    fn longest(self) -> Duration {
+    /// The longest of the syncs that began before a time.
+    fn longest_before(self, end: Instant) -> Duration {
         self.ended.store(true, Ordering::Relaxed);
-        self.syncing.join().unwrap()
+        let syncs = self.syncing.join().unwrap();
+        syncs.iter().filter(|(begun, _)| *begun < end).map(|(_, took)| *took).max().unwrap_or_default()
     }
 }
 
@@ -139,6 +141,7 @@ struct Series<'a> {
 /// What a round came to.
 struct Round {
     verdict: Verdict,
+    cut_at: Instant,
     /// How long before the cut the first append was acknowledged that is not there.
     lost: Option<Duration>,
     acknowledged: usize,
@@ -162,14 +165,14 @@ impl<'a> Series<'a> {
         let _ = fs::remove_file(&file);
         let mut writer = Writer::start(&store, &file, self.load.args);
         writer.write_for(dice.time(LONGEST));
-        let gone = Instant::now();
+        let cut_at = Instant::now();
         self.disk.cut(cut, &writer);
         let acks = writer.kill();
         self.disk.remount();
         let all = format!("{}{}", self.acknowledged, acks.whole());
         fs::write(&file, &all).unwrap();
         let verdict = verify(&store, &file);
-        let lost = acks.first_lost(&verdict.lost).map(|time| gone - time);
+        let lost = acks.first_lost(&verdict.lost).map(|time| cut_at - time);
         let is_newest = verdict.lost.is_empty() || lost.is_some();
         assert!(is_newest, "{}: what was there after an earlier cut is gone: {verdict:?}", self.load.name);
         if self.load.keeps {
@@ -177,7 +180,7 @@ impl<'a> Series<'a> {
         } else {
             fs::remove_dir_all(path).unwrap();
         }
-        Round { verdict, lost, acknowledged: acks.whole().lines().count() }
+        Round { verdict, cut_at, lost, acknowledged: acks.whole().lines().count() }
     }
 }
 
@@ -212,7 +215,7 @@ fn what_is_buffered_loses_no_more_than_waits(engine: &'static str) {
         let stalls = Stalls::watch(&series.disk.outside("stalls"));
         let done = series.round(cut, &mut dice);
         let load = series.load.name;
-        let (lost, stalled) = (done.lost.unwrap_or_default(), stalls.longest());
+        let (lost, stalled) = (done.lost.unwrap_or_default(), stalls.longest_before(done.cut_at));
         println!(
             "{engine} {round}: {load}: {} acknowledged, the last {lost:?} lost, a sync took up to {stalled:?}",
             done.acknowledged
