@@ -105,7 +105,7 @@ fn verified(found: &Verification) -> String {
 
 /// The last acknowledged seq of each conversation.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Acks(BTreeMap<ConversationId, u64>);
+struct Acks(BTreeMap<ConversationId, u64>);
 
 impl Acks {
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {

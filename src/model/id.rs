@@ -47,17 +47,7 @@ impl From<ConversationId> for Uuid {
     }
 }
 
-impl serde::Serialize for ConversationId {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> serde::Deserialize<'de> for ConversationId {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
+super::as_text!(ConversationId);
 
 impl FromStr for ConversationId {
     type Err = uuid::Error;

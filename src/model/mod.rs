@@ -4,6 +4,24 @@
 //! and so on ([`Body`]). Their JSON is the transcript format ([`Message::from_json`], [`Line`]), in which unknown fields
 //! and kinds survive. To add a kind of chunk: a variant of [`Body`], its rows in `transcript/` and in `record/v1.rs`.
 
+/// JSON has the text of a type: `Display` writes it, `FromStr` reads it.
+macro_rules! as_text {
+    ($type:ty) => {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+                <String as serde::Deserialize>::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+pub(crate) use as_text;
+
 #[cfg(test)]
 pub(crate) mod arbitrary;
 mod chunk;

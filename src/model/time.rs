@@ -76,17 +76,7 @@ impl Timestamp {
 #[error("expected a moment in RFC 3339, such as 2026-01-02T03:04:05Z")]
 pub struct NotATimestamp;
 
-impl serde::Serialize for Timestamp {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> serde::Deserialize<'de> for Timestamp {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
+super::as_text!(Timestamp);
 
 impl FromStr for Timestamp {
     type Err = NotATimestamp;

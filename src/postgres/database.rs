@@ -175,7 +175,7 @@ impl Calls {
     }
 
     /// As [`Calls::query`], until a moment.
-    pub(super) async fn query_until(&self, statement: &Statement, until: Instant) -> Result<Vec<Row>> {
+    async fn query_until(&self, statement: &Statement, until: Instant) -> Result<Vec<Row>> {
         let attempt = |until| self.attempt(statement, until);
         self.repeat_until(until, statement.is_repeatable, statement.writes, attempt).await
     }

@@ -16,7 +16,7 @@ use crate::log::locked;
 use crate::model::ConversationId;
 
 /// Who holds a lease, as the database knows it.
-pub(super) type Holder = [u8; 16];
+type Holder = [u8; 16];
 
 /// This program's leases: one is for new messages.
 pub(super) struct Leases {

@@ -84,7 +84,7 @@ macro_rules! refusals {
     };
 }
 
-pub(super) static REFUSALS: &[Refusal] = refusals! {
+static REFUSALS: &[Refusal] = refusals! {
     // Calls and results.
     "tool_use ids were found without tool_result blocks" => "AN-10" "AN-12" "DB-05";
     "tool_use ids were not found in tool_result blocks" => "AN-10";

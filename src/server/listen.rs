@@ -253,7 +253,7 @@ async fn connection(
 
 /// Ends a connection on which a write waits for too long: a client that reads nothing would keep its answer in memory.
 #[derive(Debug)]
-pub(crate) struct Timed<T> {
+struct Timed<T> {
     inner: T,
     patience: Duration,
     /// Runs while a write waits.

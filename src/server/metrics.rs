@@ -9,7 +9,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Metric, Registry};
 
 use crate::history::ReportLine;
 use crate::store::Store;
@@ -29,7 +29,7 @@ pub(crate) struct Reason {
 
 /// A call of a model that has passed: to which upstream, and how it ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct Exchanged {
+struct Exchanged {
     upstream: String,
     ended: &'static str,
 }
@@ -84,89 +84,78 @@ impl fmt::Debug for Metrics {
 /// Upper bounds in seconds: from what memory takes to what nobody waits for.
 const SECONDS: [f64; 12] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];
 
+/// Adds a metric to what is shown, and gives it back to be counted with.
+fn shown<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
+    registry.register(name, help, metric.clone());
+    metric
+}
+
 impl Metrics {
     pub(crate) fn new() -> Self {
         let mut registry = Registry::with_prefix("convo");
-        let metrics = Self {
-            answered: Family::default(),
-            seconds: Histogram::new(SECONDS),
-            in_flight: Gauge::default(),
-            refused: Family::default(),
-            body_bytes: Counter::default(),
-            held_bytes: Gauge::default(),
-            items: Counter::default(),
-            repeated: Counter::default(),
-            connections: Gauge::default(),
-            followers: Gauge::default(),
-            ingests: Gauge::default(),
-            store_calls: Gauge::default(),
-            store_seconds: Histogram::new(SECONDS),
-            unreadable_keys: Counter::default(),
-            retention_erased: Counter::default(),
-            retention_failures: Counter::default(),
-            conversations: Gauge::default(),
-            stored_bytes: Gauge::default(),
-            open_files: Gauge::default(),
-            exchanges: Family::default(),
-            exchanged_bytes: Counter::default(),
-            recordings: Family::default(),
-            log_lines_dropped: Counter::default(),
-            report_lines: Family::default(),
-            registry: Registry::default(),
-        };
-        registry.register("requests", "Requests by route and status", metrics.answered.clone());
-        registry.register("request_seconds", "Time from head to answer", metrics.seconds.clone());
-        registry.register("requests_in_flight", "Requests that are being answered", metrics.in_flight.clone());
-        registry.register("refused", "Requests that were refused before a route, by reason", metrics.refused.clone());
-        registry.register("body_bytes", "Bytes of bodies that were read", metrics.body_bytes.clone());
-        registry.register("held_bytes", "Bytes that requests make the server hold", metrics.held_bytes.clone());
-        registry.register("messages_appended", "Messages that were appended", metrics.items.clone());
-        registry.register("repeated", "Appends that were repetitions, and changed nothing", metrics.repeated.clone());
-        registry.register("connections", "Open connections", metrics.connections.clone());
-        registry.register("followers", "Open streams of events", metrics.followers.clone());
-        registry.register("ingests", "Answers that are being ingested", metrics.ingests.clone());
-        registry.register("store_calls", "Calls of the store in progress", metrics.store_calls.clone());
-        registry.register("store_seconds", "Time of calls of the store", metrics.store_seconds.clone());
-        registry.register(
-            "unreadable_keys",
-            "Times that the file of keys could not be read",
-            metrics.unreadable_keys.clone(),
-        );
-        registry.register(
-            "retention_erased",
-            "Conversations that a policy of retention erased",
-            metrics.retention_erased.clone(),
-        );
-        registry.register(
-            "retention_failures",
-            "Policies of retention that could not be applied to the end",
-            metrics.retention_failures.clone(),
-        );
-        registry.register("conversations", "Conversations of the store", metrics.conversations.clone());
-        registry.register("stored_bytes", "Bytes of the store's files", metrics.stored_bytes.clone());
-        registry.register("open_files", "File handles that the process has open", metrics.open_files.clone());
-        registry.register(
-            "exchanges",
-            "Requests that passed to an upstream, by upstream and how the answer ended",
-            metrics.exchanges.clone(),
-        );
-        registry.register("exchanged_bytes", "Bytes of answers of upstreams", metrics.exchanged_bytes.clone());
-        registry.register(
-            "recordings",
-            "Calls of models that were to be recorded, by what has become of them",
-            metrics.recordings.clone(),
-        );
-        registry.register(
-            "log_lines_dropped",
-            "Lines of the log that were dropped, as nobody read those before them",
-            metrics.log_lines_dropped.clone(),
-        );
-        registry.register(
-            "prompt_report_lines",
-            "Lines of the reports of prompts and repairs that the API gave, by rule",
-            metrics.report_lines.clone(),
-        );
-        Self { registry, ..metrics }
+        let to = &mut registry;
+        Self {
+            answered: shown(to, "requests", "Requests by route and status", Family::default()),
+            seconds: shown(to, "request_seconds", "Time from head to answer", Histogram::new(SECONDS)),
+            in_flight: shown(to, "requests_in_flight", "Requests that are being answered", Gauge::default()),
+            refused: shown(to, "refused", "Requests that were refused before a route, by reason", Family::default()),
+            body_bytes: shown(to, "body_bytes", "Bytes of bodies that were read", Counter::default()),
+            held_bytes: shown(to, "held_bytes", "Bytes that requests make the server hold", Gauge::default()),
+            items: shown(to, "messages_appended", "Messages that were appended", Counter::default()),
+            repeated: shown(to, "repeated", "Appends that were repetitions, and changed nothing", Counter::default()),
+            connections: shown(to, "connections", "Open connections", Gauge::default()),
+            followers: shown(to, "followers", "Open streams of events", Gauge::default()),
+            ingests: shown(to, "ingests", "Answers that are being ingested", Gauge::default()),
+            store_calls: shown(to, "store_calls", "Calls of the store in progress", Gauge::default()),
+            store_seconds: shown(to, "store_seconds", "Time of calls of the store", Histogram::new(SECONDS)),
+            unreadable_keys: shown(
+                to,
+                "unreadable_keys",
+                "Times that the file of keys could not be read",
+                Counter::default(),
+            ),
+            retention_erased: shown(
+                to,
+                "retention_erased",
+                "Conversations that a policy of retention erased",
+                Counter::default(),
+            ),
+            retention_failures: shown(
+                to,
+                "retention_failures",
+                "Policies of retention that could not be applied to the end",
+                Counter::default(),
+            ),
+            conversations: shown(to, "conversations", "Conversations of the store", Gauge::default()),
+            stored_bytes: shown(to, "stored_bytes", "Bytes of the store's files", Gauge::default()),
+            open_files: shown(to, "open_files", "File handles that the process has open", Gauge::default()),
+            exchanges: shown(
+                to,
+                "exchanges",
+                "Requests that passed to an upstream, by upstream and how the answer ended",
+                Family::default(),
+            ),
+            exchanged_bytes: shown(to, "exchanged_bytes", "Bytes of answers of upstreams", Counter::default()),
+            recordings: shown(
+                to,
+                "recordings",
+                "Calls of models that were to be recorded, by what has become of them",
+                Family::default(),
+            ),
+            log_lines_dropped: shown(
+                to,
+                "log_lines_dropped",
+                "Lines of the log that were dropped, as nobody read those before them",
+                Counter::default(),
+            ),
+            report_lines: shown(
+                to,
+                "prompt_report_lines",
+                "Lines of the reports of prompts and repairs that the API gave, by rule",
+                Family::default(),
+            ),
+            registry,
+        }
     }
 
     /// Counts the lines of the report of a prompt, or of a repair.

@@ -163,7 +163,7 @@ impl Format {
 }
 
 /// A folder beside an export. It is created with its first file.
-pub(super) struct Beside<'a> {
+struct Beside<'a> {
     folder: &'a Path,
     /// The links of what is written, by digest: what is said twice is one file.
     known: HashMap<Uuid, String>,

@@ -344,7 +344,7 @@ pub(crate) fn rebuild_all(engine: &dyn Engine, accept_loss: bool) -> Result<()> 
 }
 
 /// Writes a batch at once. For opening only: nobody else writes.
-pub(super) fn write_now(engine: &dyn Engine, batch: Batch) -> Result<()> {
+fn write_now(engine: &dyn Engine, batch: Batch) -> Result<()> {
     if batch.ops.is_empty() {
         return Ok(());
     }
@@ -425,7 +425,7 @@ fn remove_stray_index_entries(engine: &dyn Engine, batch: &mut Batch) -> Result<
 }
 
 /// Interrupts the messages that earlier openings of the store left open. For opening only: nobody else writes.
-pub(super) fn interrupt_left_open(core: &Core) -> Result<()> {
+fn interrupt_left_open(core: &Core) -> Result<()> {
     for id in stored::conversations_with(&*core.engine, key::UNFINISHED)? {
         // Nobody knows whether what would replace a damaged head is complete.
         let Ok(Some(_)) = damage_of(stored::stored_head(&*core.engine, id))? else { continue };
@@ -439,7 +439,7 @@ pub(super) fn interrupt_left_open(core: &Core) -> Result<()> {
 }
 
 /// Moves the conversations that lag to the places of their last activity.
-pub(crate) fn end_lags(core: &Core) -> Result<()> {
+fn end_lags(core: &Core) -> Result<()> {
     for id in stored::conversations_with(&*core.engine, key::LAGGING)? {
         // What is damaged stays as it is.
         let Ok(Some(_)) = damage_of(stored::stored_head(&*core.engine, id))? else { continue };
@@ -455,7 +455,7 @@ pub(crate) fn end_lags(core: &Core) -> Result<()> {
 }
 
 /// Finds the conversations that lag, in a store that is only read.
-pub(super) fn find_lagging(core: &Core) -> Result<()> {
+fn find_lagging(core: &Core) -> Result<()> {
     let ids = stored::conversations_with(&*core.engine, key::LAGGING)?;
     core.commit.lock().order.let_lag(ids);
     Ok(())

@@ -386,47 +386,47 @@ impl Fact<'_> {
         if text.is_empty() { Self::TextEmpty } else { Self::TextBlank }
     }
 
-    /// What programs know it by.
-    pub(crate) const fn rule(&self) -> Rule {
+    /// What programs know it by, and what it means for the reader.
+    pub(crate) const fn class(&self) -> (Rule, Severity) {
         match self {
-            Self::RecordDamaged { .. } => Rule::DamagedRecord,
-            Self::ErrorRemoved => Rule::ErrorChunkRemoved,
-            Self::MessageEmpty { .. } => Rule::EmptyMessageRemoved,
-            Self::ResultMoved => Rule::ResultMoved,
-            Self::ResultRepeated => Rule::DuplicateResultRemoved,
-            Self::ResultUnpaired => Rule::OrphanResultRemoved,
-            Self::ResultMade { rule, .. } => *rule,
-            Self::ItemAnswered { .. } | Self::CallClosed => Rule::PendingAnswered,
-            Self::StillWritten => Rule::StreamingTakenAsInterrupted,
-            Self::SurrogatesReplaced(_) => Rule::SurrogateReplaced,
-            Self::ArgumentsReplaced { .. } => Rule::ArgumentsRepaired,
-            Self::CallAsText { .. } => Rule::CallAsText,
-            Self::SignatureMade => Rule::SignatureMade,
-            Self::NameChanged { .. } | Self::DeclarationRenamed { .. } => Rule::NameChanged,
-            Self::RoundAsText => Rule::FinishedToolFlattened,
-            Self::RoundRemoved => Rule::FinishedToolDropped,
-            Self::OriginAssumed => Rule::OriginAssumed,
-            Self::KeptByServer => Rule::KeptByServer,
-            Self::ThinkingTagged { .. } => Rule::ThinkingTagged,
-            Self::ThinkingRemoved { .. } => Rule::ThinkingLeftOut,
-            Self::MediaMoved(_) => Rule::MediaMoved,
-            Self::SaidByUser(_) | Self::StringAsMessage { .. } | Self::RoleTaken { .. } => Rule::RoleChanged,
-            Self::TurnAdded { .. } => Rule::TurnMade,
-            Self::BridgeAdded { .. } | Self::ItemsAdded { .. } => Rule::BridgeAdded,
-            Self::NotContinued => Rule::NotContinued,
-            Self::Summarized { .. } | Self::CallSummarized => Rule::Summarized,
-            Self::OutsideWindow { .. } => Rule::OutsideWindow,
-            Self::WindowExceeded { .. } => Rule::WindowExceeded,
-            Self::StillRefused { .. } | Self::ModelNeeded { .. } => Rule::StillRefused,
-            Self::FieldSet { .. } => Rule::FieldAdded,
+            Self::RecordDamaged { .. } => (Rule::DamagedRecord, Severity::Lost),
+            Self::ErrorRemoved => (Rule::ErrorChunkRemoved, Severity::Lost),
+            Self::MessageEmpty { .. } => (Rule::EmptyMessageRemoved, Severity::Note),
+            Self::ResultMoved => (Rule::ResultMoved, Severity::Moved),
+            Self::ResultRepeated => (Rule::DuplicateResultRemoved, Severity::Lost),
+            Self::ResultUnpaired => (Rule::OrphanResultRemoved, Severity::Lost),
+            Self::ResultMade { rule, .. } => (*rule, Severity::Added),
+            Self::ItemAnswered { .. } | Self::CallClosed => (Rule::PendingAnswered, Severity::Added),
+            Self::StillWritten => (Rule::StreamingTakenAsInterrupted, Severity::Note),
+            Self::SurrogatesReplaced(_) => (Rule::SurrogateReplaced, Severity::Changed),
+            Self::ArgumentsReplaced { .. } => (Rule::ArgumentsRepaired, Severity::Changed),
+            Self::CallAsText { .. } => (Rule::CallAsText, Severity::Note),
+            Self::SignatureMade => (Rule::SignatureMade, Severity::Added),
+            Self::NameChanged { .. } | Self::DeclarationRenamed { .. } => (Rule::NameChanged, Severity::Changed),
+            Self::RoundAsText => (Rule::FinishedToolFlattened, Severity::Changed),
+            Self::RoundRemoved => (Rule::FinishedToolDropped, Severity::Lost),
+            Self::OriginAssumed => (Rule::OriginAssumed, Severity::Note),
+            Self::KeptByServer => (Rule::KeptByServer, Severity::Note),
+            Self::ThinkingTagged { .. } => (Rule::ThinkingTagged, Severity::Changed),
+            Self::ThinkingRemoved { why: Thought::Empty, .. } => (Rule::ThinkingLeftOut, Severity::Note),
+            Self::ThinkingRemoved { .. } => (Rule::ThinkingLeftOut, Severity::Lost),
+            Self::MediaMoved(_) => (Rule::MediaMoved, Severity::Moved),
+            Self::SaidByUser(_) | Self::StringAsMessage { .. } | Self::RoleTaken { .. } => {
+                (Rule::RoleChanged, Severity::Changed)
+            }
+            Self::TurnAdded { .. } => (Rule::TurnMade, Severity::Added),
+            Self::BridgeAdded { .. } | Self::ItemsAdded { .. } => (Rule::BridgeAdded, Severity::Added),
+            Self::NotContinued => (Rule::NotContinued, Severity::Note),
+            Self::Summarized { .. } | Self::CallSummarized => (Rule::Summarized, Severity::Changed),
+            Self::OutsideWindow { .. } => (Rule::OutsideWindow, Severity::Lost),
+            Self::WindowExceeded { .. } => (Rule::WindowExceeded, Severity::Note),
+            Self::StillRefused { .. } | Self::ModelNeeded { given: None, .. } => (Rule::StillRefused, Severity::Note),
+            Self::ModelNeeded { given: Some(_), .. } => (Rule::StillRefused, Severity::Lost),
+            Self::FieldSet { .. } => (Rule::FieldAdded, Severity::Added),
             Self::ResultOutsideWindow
-            | Self::TextEmpty
-            | Self::TextBlank
             | Self::AnnotationsRemoved(_)
             | Self::CallNotAssistants { .. }
             | Self::CallUnended
-            | Self::CallSignatureRemoved(_)
-            | Self::ErrorFlagRemoved
             | Self::Removed { .. }
             | Self::AttachmentRemoved { .. }
             | Self::ImageOmitted
@@ -435,115 +435,35 @@ impl Fact<'_> {
             | Self::FieldUnfit { .. }
             | Self::ToolUndeclared { .. }
             | Self::FieldRemoved { .. }
-            | Self::ItemsRemoved { .. } => Rule::LeftOut,
+            | Self::ItemsRemoved { .. } => (Rule::LeftOut, Severity::Lost),
+            Self::TextEmpty => (Rule::LeftOut, Severity::Note),
+            Self::TextBlank | Self::CallSignatureRemoved(_) | Self::ErrorFlagRemoved => {
+                (Rule::LeftOut, Severity::Changed)
+            }
             Self::EndTrimmed
             | Self::RefusalAsText
             | Self::CitedFilesRemoved
             | Self::CallFieldsRemoved(_)
             | Self::TextSignatureRemoved
-            | Self::FailureWorded { .. }
-            | Self::OutputWorded { .. }
             | Self::PartAsJson { .. }
             | Self::ResultShortened { .. }
-            | Self::OutputsJoined
             | Self::Rebuilt { .. }
             | Self::ToldAsText { .. }
             | Self::IdRemoved { .. }
             | Self::AttachmentMended { .. }
             | Self::TranscriptSent
             | Self::DocumentRenamed { .. }
-            | Self::DocumentWorded { .. }
             | Self::ContentAsText
             | Self::ArgumentsAsText
             | Self::SystemAsText
             | Self::JsonAsMessage { .. }
             | Self::ToolMessageAsOutput
             | Self::FieldRebuilt { .. }
-            | Self::ItemsRebuilt { .. } => Rule::Altered,
-        }
-    }
-
-    /// What it means for the reader.
-    pub(crate) const fn severity(&self) -> Severity {
-        match self {
-            Self::ThinkingRemoved { why: Thought::Empty, .. } => Severity::Note,
-            Self::RecordDamaged { .. }
-            | Self::ErrorRemoved
-            | Self::ResultRepeated
-            | Self::ResultUnpaired
-            | Self::AnnotationsRemoved(_)
-            | Self::CallNotAssistants { .. }
-            | Self::CallUnended
-            | Self::RoundRemoved
-            | Self::Removed { .. }
-            | Self::ThinkingRemoved { .. }
-            | Self::AttachmentRemoved { .. }
-            | Self::ImageOmitted
-            | Self::OutsideWindow { .. }
-            | Self::ResultOutsideWindow
-            | Self::FieldUnknown { .. }
-            | Self::FieldForeign { .. }
-            | Self::FieldUnfit { .. }
-            | Self::ModelNeeded { given: Some(_), .. }
-            | Self::ToolUndeclared { .. }
-            | Self::FieldRemoved { .. }
-            | Self::ItemsRemoved { .. } => Severity::Lost,
-            Self::TextBlank
-            | Self::EndTrimmed
-            | Self::RefusalAsText
-            | Self::CitedFilesRemoved
-            | Self::SurrogatesReplaced(_)
-            | Self::CallSignatureRemoved(_)
-            | Self::CallFieldsRemoved(_)
-            | Self::TextSignatureRemoved
-            | Self::ArgumentsReplaced { .. }
-            | Self::NameChanged { .. }
-            | Self::DeclarationRenamed { .. }
-            | Self::ErrorFlagRemoved
-            | Self::PartAsJson { .. }
-            | Self::ResultShortened { .. }
-            | Self::RoundAsText
-            | Self::Rebuilt { .. }
-            | Self::ToldAsText { .. }
-            | Self::IdRemoved { .. }
-            | Self::ThinkingTagged { .. }
-            | Self::AttachmentMended { .. }
-            | Self::TranscriptSent
-            | Self::DocumentRenamed { .. }
-            | Self::SaidByUser(_)
-            | Self::Summarized { .. }
-            | Self::CallSummarized
-            | Self::ContentAsText
-            | Self::ArgumentsAsText
-            | Self::SystemAsText
-            | Self::StringAsMessage { .. }
-            | Self::JsonAsMessage { .. }
-            | Self::ToolMessageAsOutput
-            | Self::RoleTaken { .. }
-            | Self::FieldRebuilt { .. }
-            | Self::ItemsRebuilt { .. } => Severity::Changed,
-            Self::ResultMoved | Self::OutputsJoined | Self::MediaMoved(_) => Severity::Moved,
-            Self::ResultMade { .. }
-            | Self::ItemAnswered { .. }
-            | Self::CallClosed
-            | Self::SignatureMade
-            | Self::FailureWorded { .. }
-            | Self::OutputWorded { .. }
-            | Self::DocumentWorded { .. }
-            | Self::TurnAdded { .. }
-            | Self::BridgeAdded { .. }
-            | Self::FieldSet { .. }
-            | Self::ItemsAdded { .. } => Severity::Added,
-            Self::MessageEmpty { .. }
-            | Self::StillWritten
-            | Self::TextEmpty
-            | Self::CallAsText { .. }
-            | Self::OriginAssumed
-            | Self::KeptByServer
-            | Self::NotContinued
-            | Self::WindowExceeded { .. }
-            | Self::ModelNeeded { given: None, .. }
-            | Self::StillRefused { .. } => Severity::Note,
+            | Self::ItemsRebuilt { .. } => (Rule::Altered, Severity::Changed),
+            Self::FailureWorded { .. } | Self::OutputWorded { .. } | Self::DocumentWorded { .. } => {
+                (Rule::Altered, Severity::Added)
+            }
+            Self::OutputsJoined => (Rule::Altered, Severity::Moved),
         }
     }
 }

@@ -47,9 +47,10 @@ impl ReportLine {
     /// About the whole.
     pub(crate) fn new(fact: Fact<'_>) -> Self {
         let Words { detail, why, cure } = Words::of(&fact);
+        let (rule, severity) = fact.class();
         Self {
-            severity: fact.severity(),
-            rule: fact.rule(),
+            severity,
+            rule,
             place: None,
             message_index: None,
             chunk_index: None,

@@ -436,7 +436,7 @@ fn kind(item: &RawValue) -> Option<String> {
 
 /// The text of an array or object, taken apart so that it can be put together again.
 #[derive(Debug)]
-pub(super) struct Outline<'a> {
+struct Outline<'a> {
     open: &'a str,
     pub(super) members: Vec<Member<'a>>,
     /// The text after the last value.

@@ -176,7 +176,7 @@ const STEP: u64 = 10;
 /// Bars side by side: one for each day.
 #[derive(Template)]
 #[template(config = "src/server/pages/askama.toml", path = "columns.html")]
-pub(super) struct Columns {
+struct Columns {
     /// What is counted.
     title: &'static str,
     bars: Vec<Bar>,
@@ -203,7 +203,7 @@ impl Columns {
 /// A table with a bar in each row.
 #[derive(Template)]
 #[template(config = "src/server/pages/askama.toml", path = "rows.html")]
-pub(super) struct Rows {
+struct Rows {
     /// A name in the page.
     id: &'static str,
     title: &'static str,
@@ -238,7 +238,7 @@ fn bars(counts: impl Iterator<Item = (String, u64)>) -> (Vec<Bar>, u64) {
 
 /// How many there are of each size, by powers of two: 1, 2 to 3, 4 to 7 and so on.
 #[derive(Debug, Default)]
-pub(super) struct Sizes(Vec<u64>);
+struct Sizes(Vec<u64>);
 
 impl Sizes {
     pub(super) fn add(&mut self, size: u64) {

@@ -158,7 +158,7 @@ impl Content {
 
 /// A call that goes on.
 #[derive(Debug, Default)]
-pub(crate) struct Partial {
+struct Partial {
     open: Option<Call>,
 }
 

@@ -191,7 +191,7 @@ fn failure(mut error: Fields<'_>) -> Body {
 
 /// The items of an answer.
 #[derive(Debug, Default)]
-pub(crate) struct Growing {
+struct Growing {
     /// Chunks by item, part and kind. A call, and reasoning, are one part each.
     parts: BTreeMap<(u64, u64, Kind), Part>,
     /// Items that came whole.

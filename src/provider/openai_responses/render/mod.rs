@@ -68,7 +68,7 @@ pub(crate) enum Source {
 
 /// An item of the input as JSON, and its source.
 #[cfg(feature = "server")]
-pub(crate) type SentItem = (Box<RawValue>, Source);
+type SentItem = (Box<RawValue>, Source);
 
 /// The items that a prompt has, and its report. Instructions are an item, too.
 #[cfg(feature = "server")]

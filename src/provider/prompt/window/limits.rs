@@ -112,7 +112,7 @@ const BYTES_OF_DOCUMENT: u64 = 5;
 const BYTES_OF_SECRET: u64 = 4;
 
 /// What is measured depends on for whom it is.
-pub(crate) struct Measure {
+struct Measure {
     target: Target,
     options: PromptOptions,
 }
