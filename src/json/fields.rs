@@ -1,6 +1,7 @@
 //! A JSON object as its fields in order, each with its raw text: taken by name, and what nobody took is the rest.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::de::{MapAccess, Visitor};
@@ -71,6 +72,14 @@ impl<'a> Fields<'a> {
         (raw.get() != "null").then_some(raw)
     }
 
+    /// Drops the fields whose values say nothing.
+    #[cfg(feature = "transfer")]
+    pub(crate) fn drop_if(&mut self, says_nothing: impl Fn(&str, &RawValue) -> bool) {
+        let dropped = self.present().filter(|(name, raw)| says_nothing(name, raw));
+        let dropped: std::collections::HashSet<String> = dropped.map(|(name, _)| name.to_owned()).collect();
+        self.0.retain(|(name, _)| !dropped.contains(name.as_ref()));
+    }
+
     /// Takes a field that `read` understands; any other stays.
     fn take_if<T>(&mut self, name: &str, read: impl FnOnce(&'a RawValue) -> Option<T>) -> Option<T> {
         let value = self.peek(name).and_then(read)?;
@@ -106,6 +115,18 @@ impl<'a> Fields<'a> {
     /// Takes an array, whose items are read as objects if all of them are.
     pub(crate) fn items(&mut self, name: &str) -> Option<Vec<Item<'a>>> {
         self.take_if(name, items)
+    }
+
+    /// The fields that are there, each with the value that counts. To look each name up by [`Fields::peek`] would take time by the
+    /// square of their number.
+    pub(crate) fn present(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
+        const FEW: usize = 16;
+        let table = || self.0.iter().map(|(name, raw)| (name.as_ref(), *raw)).collect::<HashMap<&str, &'a RawValue>>();
+        let values = (self.0.len() > FEW).then(table);
+        self.names().filter_map(move |name| {
+            let raw = values.as_ref().map_or_else(|| self.last(name), |values| values.get(name).copied())?;
+            (raw.get() != "null").then_some((name, raw))
+        })
     }
 
     /// The names of the fields.
@@ -197,6 +218,35 @@ mod tests {
         assert_eq!(names(&fields), ["c", "d"]);
         let rest: Vec<_> = fields.rest().map(|(name, raw)| (name.into_owned(), raw.get())).collect();
         assert_eq!(rest, [("c".to_owned(), r#""x""#)]);
+    }
+
+    #[test]
+    fn fields_that_are_there_have_the_value_that_counts() {
+        // Few fields are looked up one by one, many in a table.
+        let many: String = (0..100).map(|number| format!(",\"n{number}\":null")).collect();
+        for (text, wanted) in [
+            ("", ""),
+            (r#","a":1,"b":2"#, "a1 b2"),
+            (r#","a":null,"b":2"#, "b2"),
+            (r#","a":1,"b":2,"a":null"#, "b2"),
+            (r#","a":null,"b":2,"a":1"#, "a1 b2 a1"),
+        ] {
+            for fields in [text.to_owned(), format!("{many}{text}"), format!("{text}{many}")] {
+                let object = format!("{{{}}}", fields.trim_start_matches(','));
+                let fields = Fields::read(&object).unwrap();
+                let shown: Vec<String> = fields.present().map(|(name, raw)| format!("{name}{raw}")).collect();
+                assert_eq!(shown.join(" "), wanted, "{object}");
+            }
+        }
+    }
+
+    #[cfg(feature = "transfer")]
+    #[test]
+    fn fields_that_say_nothing_are_dropped() {
+        let mut fields = Fields::read(r#"{"a":"","b":1,"c":null,"d":[],"b":{},"a":2,"e":""}"#).unwrap();
+        fields.drop_if(|name, raw| name != "e" && is_empty(raw));
+        // The last value of a name counts, and `null` is no value.
+        assert_eq!(fields.names().collect::<Vec<_>>(), ["a", "c", "a", "e"]);
     }
 
     #[test]

@@ -77,10 +77,6 @@ impl Object {
             None => false,
         }
     }
-
-    pub(crate) fn into_fields(self) -> Vec<(String, Node)> {
-        self.0
-    }
 }
 
 impl Serialize for Object {
@@ -98,10 +94,8 @@ pub(crate) fn merged(object: &RawValue, fields: Object) -> serde_json::Result<Ve
 }
 
 fn write(parts: Fields<'_>, fields: Object, out: &mut Vec<u8>) -> serde_json::Result<()> {
-    let (order, mut added): (Vec<String>, HashMap<String, Node>) = {
-        let fields = fields.into_fields();
-        (fields.iter().map(|(name, _)| name.clone()).collect(), fields.into_iter().collect())
-    };
+    let order: Vec<String> = fields.0.iter().map(|(name, _)| name.clone()).collect();
+    let mut added: HashMap<String, Node> = fields.0.into_iter().collect();
     let known: Vec<(Cow<'_, str>, &RawValue)> = parts.pairs();
     let mut writer = Writer { out, is_first: true };
     writer.out.push(b'{');

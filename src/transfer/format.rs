@@ -32,7 +32,7 @@ pub(crate) enum Reader {
     Each {
         /// Whether the values are of this format.
         recognise: fn(&Head<'_>) -> bool,
-        read: fn(&str, &Context<'_>) -> Vec<Taken>,
+        read: fn(&str, &Context<'_>) -> Taken,
     },
     /// JSON values, each a part of a conversation.
     Parts {
@@ -56,7 +56,7 @@ pub(crate) struct Tables {
 
 /// Reads a database; `take` returns whether to continue.
 #[cfg(feature = "archives")]
-pub(crate) type ReadTables = fn(&Database, &Context<'_>, &mut dyn FnMut(Taken) -> bool) -> rusqlite::Result<()>;
+type ReadTables = fn(&Database, &Context<'_>, &mut dyn FnMut(Taken) -> bool) -> rusqlite::Result<()>;
 
 /// The beginning of a file of JSON values.
 pub(crate) struct Head<'a> {

@@ -336,11 +336,9 @@ impl Import<'_, '_> {
             };
             match &known.format.read {
                 Some(Reader::Each { read, .. }) => {
-                    for taken in read(&text, &context) {
-                        self.take(known.format.name, taken.map_err(|broken| broken.at(place)));
-                        if self.is_done() {
-                            return Ok(());
-                        }
+                    self.take(known.format.name, read(&text, &context).map_err(|broken| broken.at(place)));
+                    if self.is_done() {
+                        return Ok(());
                     }
                 }
                 Some(Reader::Parts { group, read, .. }) => {

@@ -14,6 +14,7 @@ mod followers;
 mod ingest;
 #[cfg(feature = "sled")]
 mod limits;
+mod many_fields;
 mod next_step;
 mod parse;
 mod parse_anthropic;

@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -170,7 +171,8 @@ pub(super) fn keep_lone_surrogates(text: &str, line: &mut Line) {
         chunks: Vec<&'a RawValue>,
     }
     let fields = crate::json::fields::Fields::read(text).unwrap_or_default();
-    line.message.metadata.extra.replace(|name| json(fields.peek(name)?.get()));
+    let fields: HashMap<&str, &RawValue> = fields.present().collect();
+    line.message.metadata.extra.replace(|name| json(fields.get(name)?.get()));
     let chunks = serde_json::from_str::<Chunks<'_>>(text).map_or_else(|_| Vec::new(), |line| line.chunks);
     for (index, (raw, mended)) in chunks.iter().zip(&mut line.message.chunks).enumerate() {
         let raw = raw.get();

@@ -29,11 +29,7 @@ fn recognise(head: &Head<'_>) -> bool {
     head.any(|fields| fields.peek("mapping").is_some_and(|raw| raw.get().starts_with('{')))
 }
 
-fn read(text: &str, context: &Context<'_>) -> Vec<Taken> {
-    vec![conversation(text, context)]
-}
-
-fn conversation(text: &str, context: &Context<'_>) -> Taken {
+fn read(text: &str, context: &Context<'_>) -> Taken {
     let mut fields = Fields::read(text).map_err(|error| Broken::new(error.to_string()))?;
     let id = fields.string("conversation_id");
     let id = fields.string("id").or(id);
@@ -151,11 +147,8 @@ impl Nodes<'_> {
             let reason = metadata.object("finish_details").and_then(|mut details| details.string("type"));
             message.finish_reason = reason.and_then(|reason| FinishReason::given(&reason));
         }
-        for fields in [content, metadata, author, fields] {
-            let blank: Vec<String> =
-                fields.names().filter(|name| fields.peek(name).is_some_and(is_empty)).map(str::to_owned).collect();
-            let mut fields = fields;
-            blank.iter().for_each(|name| _ = fields.take(name));
+        for mut fields in [content, metadata, author, fields] {
+            fields.drop_if(|_, raw| is_empty(raw));
             take::keep(fields, Some(&mut message));
         }
         vec![message]

@@ -27,11 +27,7 @@ fn recognise(head: &Head<'_>) -> bool {
     head.any(|fields| fields.peek("chat_messages").is_some_and(|raw| raw.get().starts_with('[')))
 }
 
-fn read(text: &str, context: &Context<'_>) -> Vec<Taken> {
-    vec![conversation(text, context)]
-}
-
-fn conversation(text: &str, context: &Context<'_>) -> Taken {
+fn read(text: &str, context: &Context<'_>) -> Taken {
     let mut fields = Fields::read(text).map_err(|error| Broken::new(error.to_string()))?;
     let id = fields.string("uuid");
     let title = take::title(&mut fields, "name");

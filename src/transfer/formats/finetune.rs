@@ -33,11 +33,7 @@ fn recognise(head: &Head<'_>) -> bool {
     })
 }
 
-fn read(text: &str, context: &Context<'_>) -> Vec<Taken> {
-    vec![line(text, context)]
-}
-
-fn line(text: &str, context: &Context<'_>) -> Taken {
+fn read(text: &str, context: &Context<'_>) -> Taken {
     let mut fields = Fields::read(text).map_err(|error| Broken::new(error.to_string()))?;
     let id = ["id", "conversation_id"].iter().find_map(|name| fields.string(name));
     let mut foreign = Foreign::new(id.unwrap_or_else(|| context.unnamed()));

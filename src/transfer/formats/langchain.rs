@@ -167,9 +167,7 @@ fn message(kind: &str, mut fields: Fields<'_>, foreign: &mut Foreign) -> Vec<Mes
         let reason = made.string("finish_reason").or_else(|| made.string("stop_reason"));
         message.finish_reason = reason.map(|reason| reason.as_str().into());
     }
-    let empty: Vec<String> =
-        fields.names().filter(|name| fields.peek(name).is_some_and(is_empty)).map(str::to_owned).collect();
-    empty.iter().for_each(|name| _ = fields.take(name));
+    fields.drop_if(|_, raw| is_empty(raw));
     take::keep(fields, Some(&mut message));
     vec![message]
 }

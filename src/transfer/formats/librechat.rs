@@ -29,11 +29,7 @@ fn recognise(head: &Head<'_>) -> bool {
     })
 }
 
-fn read(text: &str, context: &Context<'_>) -> Vec<Taken> {
-    vec![conversation(text, context)]
-}
-
-fn conversation(text: &str, context: &Context<'_>) -> Taken {
+fn read(text: &str, context: &Context<'_>) -> Taken {
     let (flat, lifted) = lift_children(text);
     let mut fields = Fields::read(&flat).map_err(|error| Broken::new(error.to_string()))?;
     let id = fields.string("conversationId").unwrap_or_else(|| context.unnamed());
@@ -173,12 +169,7 @@ fn message(raw: &RawValue, model: Option<&str>, foreign: &mut Foreign) {
     if let Some(first) = messages.first_mut() {
         first.metadata.id = Some(id.clone());
     }
-    let empty: Vec<String> = fields
-        .names()
-        .filter(|name| fields.peek(name).is_some_and(|raw| is_empty(raw) || raw.get() == "false"))
-        .map(str::to_owned)
-        .collect();
-    empty.iter().for_each(|name| _ = fields.take(name));
+    fields.drop_if(|_, raw| is_empty(raw) || raw.get() == "false");
     take::keep(fields, messages.first_mut());
     foreign.nodes.push(Node { id, parent, messages });
 }

@@ -41,10 +41,6 @@ fn recognise(head: &Head<'_>) -> bool {
     head.any(|fields| is_chat(fields) || fields.peek("chat").and_then(Fields::of).is_some_and(is_either))
 }
 
-fn read(text: &str, context: &Context<'_>) -> Vec<Taken> {
-    vec![conversation(text, context)]
-}
-
 /// `webui.db`: each row of `chat` has the fields of a chat of the export.
 #[cfg(feature = "archives")]
 fn read_tables(
@@ -64,7 +60,7 @@ fn read_tables(
             Some(format!("{}:{json}", json!(name)))
         };
         let fields: Vec<String> = row.into_iter().filter_map(field).collect();
-        let chat = conversation(&format!("{{{}}}", fields.join(",")), context);
+        let chat = read(&format!("{{{}}}", fields.join(",")), context);
         if !take(chat.map_err(|broken| Broken { id: Some(id), ..broken })) {
             break;
         }
@@ -72,7 +68,7 @@ fn read_tables(
     Ok(())
 }
 
-fn conversation(text: &str, context: &Context<'_>) -> Taken {
+fn read(text: &str, context: &Context<'_>) -> Taken {
     let mut fields = Fields::read(text).map_err(|error| Broken::new(error.to_string()))?;
     let id = fields.string("id").filter(|id| !id.is_empty());
     // Old exports are only the chat.
@@ -176,9 +172,7 @@ fn message(id: &str, raw: &RawValue, before: Option<String>, foreign: &mut Forei
     if let Some(last) = messages.iter_mut().rev().find(|message| message.role == Role::Assistant) {
         last.usage = fields.take("usage").and_then(kept);
     }
-    let empty: Vec<String> =
-        fields.names().filter(|name| fields.peek(name).is_some_and(is_empty)).map(str::to_owned).collect();
-    empty.iter().for_each(|name| _ = fields.take(name));
+    fields.drop_if(|_, raw| is_empty(raw));
     take::keep(fields, messages.first_mut());
     foreign.nodes.push(Node { id: id.to_owned(), parent, messages });
 }

@@ -52,9 +52,8 @@ fn messages(mut fields: Fields<'_>, foreign: &mut Foreign) -> Vec<Message> {
         let mut part = Fields::of(raw).unwrap_or_default();
         let part_kind = part.string("part_kind").unwrap_or_default();
         let time = take::moment_of(&mut part, "timestamp");
-        let empty: Vec<String> =
-            part.names().filter(|name| part.peek(name).is_some_and(is_empty)).map(str::to_owned).collect();
-        let (role, chunks) = chunks(&part_kind, raw, part, &empty, &mut calls);
+        part.drop_if(|name, raw| name != "content" && is_empty(raw));
+        let (role, chunks) = chunks(&part_kind, raw, part, &mut calls);
         if chunks.is_empty() {
             foreign.skip("empty_part");
             continue;
@@ -83,15 +82,12 @@ fn messages(mut fields: Fields<'_>, foreign: &mut Foreign) -> Vec<Message> {
             reason => FinishReason::from(reason),
         });
     }
-    let empty: Vec<String> =
-        fields.names().filter(|name| fields.peek(name).is_some_and(is_empty)).map(str::to_owned).collect();
-    empty.iter().for_each(|name| _ = fields.take(name));
+    fields.drop_if(|_, raw| is_empty(raw));
     take::keep(fields, messages.first_mut());
     messages
 }
 
-fn chunks(kind: &str, raw: &RawValue, mut part: Fields<'_>, empty: &[String], calls: &mut usize) -> (Role, Vec<Chunk>) {
-    empty.iter().filter(|name| *name != "content").for_each(|name| _ = part.take(name));
+fn chunks(kind: &str, raw: &RawValue, mut part: Fields<'_>, calls: &mut usize) -> (Role, Vec<Chunk>) {
     let role = match kind {
         "system-prompt" | "instruction" => Role::System,
         "user-prompt" => Role::User,

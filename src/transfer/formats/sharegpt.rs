@@ -33,11 +33,7 @@ fn recognise(head: &Head<'_>) -> bool {
     })
 }
 
-fn read(text: &str, context: &Context<'_>) -> Vec<Taken> {
-    vec![conversation(text, context)]
-}
-
-fn conversation(text: &str, context: &Context<'_>) -> Taken {
+fn read(text: &str, context: &Context<'_>) -> Taken {
     let mut fields = Fields::read(text).map_err(|error| Broken::new(error.to_string()))?;
     let id = fields.string("id").unwrap_or_else(|| context.unnamed());
     let Some(said) = ["conversations", "items"].iter().find_map(|name| fields.array(name)) else {

@@ -81,7 +81,7 @@ pub(crate) fn block(raw: &RawValue) -> Option<Chunk> {
         return Some(Chunk::text(text));
     }
     let fields = Fields::of(raw).unwrap_or_default();
-    let kind = fields.names().find(|name| fields.peek(name).is_some()).unwrap_or("block").to_owned();
+    let kind = fields.present().next().map_or("block", |(name, _)| name).to_owned();
     let known = BLOCKS.iter().find_map(|(name, read)| Some((fields.peek(name)?, read)));
     let Some((body, all)) = known.and_then(|(value, read)| read(value)) else {
         return opaque(raw, kind, PROVIDER);

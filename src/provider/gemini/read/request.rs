@@ -124,7 +124,7 @@ pub(crate) fn part(raw: &RawValue, origin: Origin, provider: &str, names: &mut N
     let Some(Read { mut chunk, is_whole }) = read else { return opaque(&kind, raw, provider) };
     // Only texts have a place for it.
     let is_thought = thought && !matches!(chunk.body, Body::Thinking { .. });
-    let says_more = !is_whole || is_thought || fields.names().any(|name| fields.peek(name).is_some());
+    let says_more = !is_whole || is_thought || fields.present().next().is_some();
     let is_signed = match (&chunk.body, origin) {
         (Body::Thinking { .. } | Body::ToolCall { .. }, Origin::Answer) => false,
         _ => signature.is_some(),

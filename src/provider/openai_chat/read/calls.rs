@@ -4,6 +4,7 @@ use serde_json::value::RawValue;
 
 use crate::history::report::Fact;
 use crate::json::fields::{Fields, is_empty, string};
+use crate::json::ordered::Ordered;
 use crate::model::extra::{Owner, json};
 use crate::model::{Chunk, Extra, Json, Native};
 use crate::provider::openai_chat::manner::NAME;
@@ -27,9 +28,9 @@ pub(crate) struct Form {
     /// Whether it states its type.
     pub(crate) typed: bool,
     /// The fields beside its function's.
-    pub(crate) beside: Vec<(String, Json)>,
+    pub(crate) beside: Ordered<Json>,
     /// The fields of its function, but for name and arguments.
-    pub(crate) within: Vec<(String, Json)>,
+    pub(crate) within: Ordered<Json>,
 }
 
 impl<'a> Call<'a> {
@@ -45,8 +46,8 @@ impl<'a> Call<'a> {
         let name = body.text("name").or_else(|| fields.text("name")).unwrap_or_default();
         let arguments = ["arguments", "input"].iter().find_map(|name| body.take(name).or_else(|| fields.take(name)));
         fields.take("index");
-        let kept = |fields: &Fields<'_>| -> Vec<(String, Json)> {
-            fields.names().filter_map(|name| Some((name.to_owned(), json(fields.peek(name)?)?))).collect()
+        let kept = |fields: &Fields<'_>| -> Ordered<Json> {
+            fields.present().filter_map(|(name, raw)| Some((name.to_owned(), json(raw)?))).collect()
         };
         let form = Form { typed, beside: kept(&fields), within: kept(&body) };
         let mut extra = fields.extra(Owner::Chunk);
@@ -67,11 +68,7 @@ impl Form {
     pub(crate) fn add(&mut self, later: Self) {
         self.typed |= later.typed;
         for (known, fields) in [(&mut self.beside, later.beside), (&mut self.within, later.within)] {
-            for (name, value) in fields {
-                if !known.iter().any(|(other, _)| *other == name) {
-                    known.push((name, value));
-                }
-            }
+            fields.into_iter().for_each(|(name, value)| known.add(name, value));
         }
     }
 
@@ -81,7 +78,7 @@ impl Form {
             return None;
         }
         let text = |text: &str| serde_json::to_string(text).unwrap_or_default();
-        let rest = |fields: &[(String, Json)]| -> String {
+        let rest = |fields: &Ordered<Json>| -> String {
             fields.iter().map(|(name, value)| format!(",{}:{}", text(name), value.as_str())).collect()
         };
         let kind = if self.typed { "\"type\":\"function\"," } else { "" };

@@ -28,6 +28,7 @@ use super::calls::{Call as Written, Form, custom_call, function};
 use super::request::{part, sound, thinking, thinking_part};
 use crate::json;
 use crate::json::fields::{Fields, text};
+use crate::json::ordered::Ordered;
 use crate::model::extra::Owner;
 use crate::model::{Audio, Body, Chunk, Extra, Json, Metadata, Native};
 use crate::provider::openai_chat::manner::provider;
@@ -381,7 +382,7 @@ fn first(known: &mut String, said: String) -> String {
 
 /// What is held back until the message ends.
 #[derive(Debug, Default)]
-pub(crate) struct Beside {
+struct Beside {
     audio: Option<Sound>,
     annotations: Vec<String>,
 }
@@ -462,7 +463,7 @@ const GROWING_DETAILS: &[(&str, &str)] = &[("reasoning.text", "text"), ("reasoni
 
 /// The details so far, field by field in their order.
 #[derive(Debug, Default)]
-pub(crate) struct Details(Vec<Vec<(String, Value)>>);
+struct Details(Vec<Ordered<Value>>);
 
 impl Details {
     /// A detail, or a piece of the last one.
@@ -470,7 +471,7 @@ impl Details {
         let Ok(fields) = Extra::from_object(raw.get()) else { return answer.keep(DETAILS, raw) };
         answer.hold(raw.get().len());
         let value = |json: &Json| serde_json::from_str(json.as_str()).unwrap_or_default();
-        let piece: Vec<(String, Value)> = fields.iter().map(|(name, json)| (name.to_owned(), value(json))).collect();
+        let piece: Ordered<Value> = fields.iter().map(|(name, json)| (name.to_owned(), value(json))).collect();
         match self.0.last_mut().and_then(|last| Some((growing_field(last, &piece)?, last))) {
             Some((growing, last)) => piece.into_iter().for_each(|field| add(last, field, growing)),
             None => self.0.push(piece),
@@ -480,7 +481,7 @@ impl Details {
     /// Keeps them all.
     pub(crate) fn finish(&mut self, answer: &mut Answer) {
         let details = std::mem::take(&mut self.0);
-        let written: Vec<String> = details.iter().map(|fields| object(fields)).collect();
+        let written: Vec<String> = details.iter().map(object).collect();
         if let Ok(raw) = RawValue::from_string(format!("[{}]", written.join(",")))
             && !written.is_empty()
         {
@@ -490,31 +491,27 @@ impl Details {
 }
 
 /// The field of the last detail that a piece goes on with.
-fn growing_field(last: &[(String, Value)], piece: &[(String, Value)]) -> Option<&'static str> {
-    let (kind, index) = (get(piece, "type")?.as_str()?, get(piece, "index"));
+fn growing_field(last: &Ordered<Value>, piece: &Ordered<Value>) -> Option<&'static str> {
+    let (kind, index) = (piece.get("type")?.as_str()?, piece.get("index"));
     let field = GROWING_DETAILS.iter().find(|(name, _)| *name == kind)?.1;
-    let is_same = get(last, "type")?.as_str()? == kind && get(last, "index") == index;
+    let is_same = last.get("type")?.as_str()? == kind && last.get("index") == index;
     // One that is signed is whole.
-    let is_signed = get(last, "signature").is_some_and(|signature| !signature.is_null());
+    let is_signed = last.get("signature").is_some_and(|signature| !signature.is_null());
     (is_same && !is_signed).then_some(field)
 }
 
-fn get<'a>(fields: &'a [(String, Value)], name: &str) -> Option<&'a Value> {
-    fields.iter().find(|(known, _)| known == name).map(|(_, value)| value)
-}
-
-fn add(last: &mut Vec<(String, Value)>, (name, value): (String, Value), growing: &str) {
-    match (last.iter_mut().find(|(known, _)| *known == name).map(|(_, known)| known), value) {
+fn add(last: &mut Ordered<Value>, (name, value): (String, Value), growing: &str) {
+    match (last.get_mut(&name), value) {
         (Some(Value::String(known)), Value::String(more)) if name == growing => known.push_str(&more),
         (Some(known @ Value::Null), value) => *known = value,
         (Some(_), _) => {}
-        (None, value) => last.push((name, value)),
+        (None, value) => last.add(name, value),
     }
 }
 
-fn object(fields: &[(String, Value)]) -> String {
+fn object(fields: &Ordered<Value>) -> String {
     let text = |value: &Value| to_raw_value(value).map(|raw| raw.get().to_owned()).unwrap_or_default();
     let fields: Vec<String> =
-        fields.iter().map(|(name, value)| format!("{}:{}", Value::from(name.as_str()), text(value))).collect();
+        fields.iter().map(|(name, value)| format!("{}:{}", Value::from(name), text(value))).collect();
     format!("{{{}}}", fields.join(","))
 }

@@ -294,9 +294,9 @@ fn native(raw: &RawValue) -> Option<Native> {
 
 /// Whether an item or part says more than its chunk does.
 fn says_more(fields: &Fields<'_>, known: &[&str], origin: Origin) -> bool {
-    fields.names().any(|name| {
+    fields.present().any(|(name, raw)| {
         let is_known = known.contains(&name) || origin != Origin::Request && OF_AN_ANSWER.contains(&name);
-        !is_known && fields.peek(name).is_some_and(|raw| origin == Origin::Request || !is_empty(raw))
+        !is_known && (origin == Origin::Request || !is_empty(raw))
     })
 }
 
