@@ -29,6 +29,8 @@ const REQUESTS: &[(&str, &[&str])] = &[
         "openai-chat",
         &[
             r#"[{"role":"user","content":"hi"FIELDS}]"#,
+            r#"[{"role":"assistant","content":"hi"FIELDS}]"#,
+            r#"[{"role":"assistant","content":[{"type":"thinking","thinking":"hm"FIELDS}]}]"#,
             r#"[{"role":"user","content":[{"type":"text","text":"hi"FIELDS}]}]"#,
             r#"[{"role":"user","content":[{"type":"odd"FIELDS}]}]"#,
             r#"[{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f"}FIELDS}]}]"#,

@@ -3,6 +3,8 @@
 //!
 //! The fields that thinking came in are kept with it as its own block, without the text, which grows: `{"reasoning":""}`.
 
+use std::collections::HashSet;
+
 use serde_json::value::RawValue;
 
 use super::calls::{Call, call, function, tool_call};
@@ -60,11 +62,12 @@ fn message(item: Item<'_>, provider: &str, notes: &mut Notes<'_>) -> Message {
     message.metadata.id = fields.string("id");
     if role == Role::Assistant {
         // Fields of the server's own, as an answer keeps them.
-        let names: Vec<String> = fields.names().filter(|name| *name != "name").map(str::to_owned).collect();
-        for name in names {
-            let kept = fields.take(&name).and_then(|raw| opaque(raw, &name, provider));
-            message.chunks.extend(notes.at(format!(".{name}"), kept));
+        let own_name = fields.take("name");
+        let mut seen = HashSet::new();
+        for (name, raw) in fields.present().filter(|(name, _)| seen.insert(*name)) {
+            message.chunks.extend(notes.at(format!(".{name}"), opaque(raw, name, provider)));
         }
+        fields = own_name.map(|raw| Fields::one("name", raw)).unwrap_or_default();
     }
     message.metadata.extra = fields.extra(Owner::Message);
     message
@@ -178,13 +181,12 @@ fn read_thinking(fields: &mut Fields<'_>) -> Option<Chunk> {
 pub(crate) fn thinking_part(raw: &RawValue) -> Option<Native> {
     let fields = Fields::of(raw)?;
     let empty = |name: &str, value: &'static str| if name == "thinking" { Some(value) } else { None };
-    let written = |name: &str| -> Option<String> {
-        let raw = fields.peek(name)?;
+    let written = |(name, raw): (&str, &RawValue)| -> Option<String> {
         let is_list = raw.get().starts_with('[');
         let value = empty(name, if is_list { "[]" } else { "\"\"" }).unwrap_or(raw.get());
         Some(format!("{}:{value}", serde_json::to_string(name).ok()?))
     };
-    let pairs: Vec<String> = fields.names().filter_map(written).collect();
+    let pairs: Vec<String> = fields.present().filter_map(written).collect();
     Some(Native { wire: NAME.to_owned(), json: Json::new(format!("{{{}}}", pairs.join(","))).ok()? })
 }
 

@@ -11,7 +11,7 @@ mod thinking;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::value::RawValue;
 
@@ -91,6 +91,8 @@ struct Said<'a> {
     thinking: Vec<Thought<'a>>,
     /// Fields of the server's own.
     extra: Vec<(Cow<'a, str>, Field<'a>)>,
+    /// Their names.
+    names: HashSet<&'a str>,
 }
 
 /// A thinking chunk of an assistant message.
@@ -130,7 +132,7 @@ impl<'a> Renderer<'a> {
 
     /// The message, its calls and their answers. Gives the media that have to follow.
     fn assistant(&mut self, turn: Turn<'a>, said: Said<'a>) -> Vec<Part<'a>> {
-        let Said { mut parts, mut media, refusals, thinking, mut extra } = said;
+        let Said { mut parts, mut media, refusals, thinking, mut extra, names: _ } = said;
         let says_more = !refusals.is_empty() || !media.is_empty();
         let reasoning = self.thinking(&turn, thinking, &mut parts, &mut extra, says_more);
         let content = self.content(parts);
@@ -172,13 +174,14 @@ impl<'a> Renderer<'a> {
                     self.note(Fact::TextBlank, stored, at);
                 }
                 Body::Text { text, annotations } => {
-                    let is_free = said.extra.iter().all(|(name, _)| name != "annotations");
+                    let is_free = !said.names.contains("annotations");
                     let given = annotations
                         .as_ref()
                         .filter(|given| given.as_str().contains('{') && is_free && self.takes_annotations(turn));
                     if let Some(given) = given {
                         let raw = RawValue::from_string(given.as_str().to_owned()).unwrap_or_default();
                         said.extra.push((Cow::Borrowed("annotations"), Field::Json(raw)));
+                        said.names.insert("annotations");
                     } else if annotations.is_some() {
                         self.note(Fact::AnnotationsRemoved(Cited::NoPlace), stored, at);
                     }

@@ -51,9 +51,7 @@ impl<'a> Renderer<'a> {
                 self.refused(role, "content", &format!("[{json}]")).map(Unsent::Refused)
             }
             (None, Role::Assistant) if kind.contains('.') => Some(Unsent::BesideMessage),
-            (None, Role::Assistant)
-                if RESERVED.contains(&kind.as_str()) || said.extra.iter().any(|(name, _)| name == kind) =>
-            {
+            (None, Role::Assistant) if RESERVED.contains(&kind.as_str()) || said.names.contains(kind.as_str()) => {
                 Some(Unsent::FieldTaken)
             }
             (None, Role::Assistant) if !kind.is_empty() && embedded(json) => {
@@ -64,7 +62,10 @@ impl<'a> Renderer<'a> {
         match (refused, part) {
             (Some(why), _) => self.note(Fact::Removed { kind, why }, turn.stored, at),
             (None, Some(_)) => said.parts.push(Part::Raw(raw(json))),
-            (None, None) => said.extra.push((Cow::Borrowed(kind), Field::Json(raw(json)))),
+            (None, None) => {
+                said.names.insert(kind);
+                said.extra.push((Cow::Borrowed(kind), Field::Json(raw(json))));
+            }
         }
     }
 
