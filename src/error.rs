@@ -1,6 +1,7 @@
 use crate::model::Name;
 
-/// What went wrong, by what to do about it. The texts are for people and may change; the kinds are the interface.
+/// What went wrong. The kinds differ in what to do about it. The texts are for people and may change; the kinds are the
+/// interface.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -109,7 +110,7 @@ pub enum Error {
     UnsupportedVersion {
         /// What has the version.
         what: String,
-        /// The version found; the next one, where what is found is of no version that is known.
+        /// The version found. If it has no known version, this is the next one.
         found: u32,
         /// The newest version that is understood.
         supported: u32,

@@ -58,7 +58,8 @@ pub(crate) fn receive(path: &Path, fill: impl FnOnce(&mut File) -> Result<(u64, 
     })
 }
 
-/// Gives a file a name that no other has: it is taken, by an empty file, before the rename takes that one's place.
+/// Gives a file a name that no other file has. An empty file takes the name first, and the rename then replaces that
+/// file.
 fn rename(from: &Path, to: &Path) -> Result<()> {
     match File::create_new(to) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Err(exists(to)),

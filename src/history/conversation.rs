@@ -1,4 +1,4 @@
-//! A loaded conversation, and places in it; and whether asking again can help, after a generation that failed.
+//! A loaded conversation, and cursors into it. Also: whether it can help to ask again after a generation failed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -266,7 +266,7 @@ fn asked(messages: &[StoredMessage]) -> Vec<(u64, Option<u64>)> {
 /// A place in a conversation: after the entry with a seq. As text it can be kept and read back.
 ///
 /// It belongs to one conversation. When that is deleted and another is made under its name, the cursor is refused with
-/// `StaleCursor`. A cursor that is made of a number alone says nothing of that: only 0, the beginning, is safe then.
+/// `StaleCursor`. A cursor made of a number alone does not name a conversation: only 0, the beginning, is safe then.
 ///
 /// ```
 /// use conversation_store::{Cursor, Store};
@@ -337,8 +337,9 @@ impl Serialize for Cursor {
     }
 }
 
-/// Codes of failures that the same request meets again: the request, the key, the model or the account is wrong. All other
-/// failures pass: too many requests, an overloaded or broken server, a lost connection; and so may what is not known.
+/// Codes of failures that the same request would meet again, because the request, the key, the model or the account is
+/// wrong. All other failures pass: too many requests, an overloaded or broken server, a lost connection. Failures that are
+/// not known may pass, too.
 ///
 /// Sources: Anthropic, "Errors" (docs.claude.com/en/api/errors); OpenAI, "Error codes"
 /// (platform.openai.com/docs/guides/error-codes); Google, `google.rpc.Code` (ai.google.dev/gemini-api/docs/troubleshooting);

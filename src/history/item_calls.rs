@@ -1,5 +1,5 @@
-//! What a model asks of the application in items that are no functions' calls: a shell, a computer, a patch, leave to call a
-//! server. They are opaque chunks, known by their kind, and so are the answers.
+//! Items in which a model asks the application for something other than a function call: a shell, a computer, a patch,
+//! permission to call a server. They are opaque chunks, known by their kind, and so are the answers.
 
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
 //! JSON as text: objects whose values keep their bytes, and what can be found in a text, or mended, without a parser.
 //!
 //! `fields` takes an object apart, `object` writes one piece by piece, or adds its fields to another one, and `ordered` gathers
-//! fields from many. `text` has functions of a whole text, and parts its strings from what is outside of them. Nothing here
-//! knows a conversation; what becomes of unknown fields is in `model/extra.rs`.
+//! fields from many. `text` has functions of a whole text, and separates its strings from the rest. Nothing here knows a
+//! conversation. `model/extra.rs` says what happens to unknown fields.
 
 pub(crate) mod fields;
 pub(crate) mod object;

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use serde::{Serialize, Serializer};
+
 /// The fields. A name is there once.
 #[derive(Clone, Debug)]
 pub(crate) struct Ordered<V> {
@@ -30,6 +32,14 @@ impl<V> Ordered<V> {
         }
     }
 
+    /// Gives a field another value, or adds it at the end.
+    pub(crate) fn set(&mut self, name: String, value: V) {
+        match self.get_mut(&name) {
+            Some(known) => *known = value,
+            None => self.add(name, value),
+        }
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &V)> {
         self.fields.iter().map(|(name, value)| (name.as_str(), value))
     }
@@ -54,12 +64,13 @@ impl<V> IntoIterator for Ordered<V> {
 impl<V> FromIterator<(String, V)> for Ordered<V> {
     fn from_iter<I: IntoIterator<Item = (String, V)>>(fields: I) -> Self {
         let mut ordered = Self::default();
-        for (name, value) in fields {
-            match ordered.get_mut(&name) {
-                Some(known) => *known = value,
-                None => ordered.add(name, value),
-            }
-        }
+        fields.into_iter().for_each(|(name, value)| ordered.set(name, value));
         ordered
+    }
+}
+
+impl<V: Serialize> Serialize for Ordered<V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
     }
 }

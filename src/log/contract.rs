@@ -1,5 +1,5 @@
-//! What a store asks of a log: the contract, what readers see and wait for, and what control entries are to do; and a log
-//! around another one, which writes only what it does differently.
+//! The contract between a store and its log: the calls, what readers see and wait for, and what control entries do.
+//! `Around` is a log around another one, and implements only the calls that differ.
 
 use std::fmt;
 use std::ops::{ControlFlow, RangeInclusive};
@@ -27,12 +27,12 @@ pub(crate) trait Log: Send + Sync + fmt::Debug {
         ""
     }
 
-    /// Appends messages, and changes the conversation as a whole: all of it, or nothing. The idempotency key is looked at first,
-    /// then what is expected. With changes it is durable, whatever the options say.
+    /// Appends messages, and changes the conversation as a whole. Either all of it is stored, or nothing. The idempotency key
+    /// is checked first, then the expectation. An append with changes is durable, whatever the options say.
     fn append(&self, name: &Name, messages: &[Message], changes: &Changes, options: &AppendOptions) -> Result<Receipt>;
 
-    /// Begins a message, as an append is taken: its idempotency key is looked at first, then what is expected. Without a
-    /// message: the key was used before, and this is the receipt of then. Durable.
+    /// Begins a message. Durable. As for an append, the idempotency key is checked first, then the expectation. If the
+    /// key was used before, there is no message, and the receipt is the one of that time.
     fn begin(
         &self,
         name: &Name,
@@ -66,7 +66,8 @@ pub(crate) trait Log: Send + Sync + fmt::Debug {
     /// Whether the conversation of a view is still there, so that what could not be read of it is damaged.
     fn is_there(&self, view: &View) -> Result<bool>;
 
-    /// Whether something that a view shows was redacted after a commit, or may have been, through whichever conversation.
+    /// Whether something that a view shows was redacted after a commit, or may have been. The redaction may have gone
+    /// through another conversation.
     fn is_redacted_since(&self, view: &View, commit: u64) -> Result<bool>;
 
     /// The seqs of entries that may bear a provider's item id, in order.
@@ -88,7 +89,7 @@ pub(crate) trait Log: Send + Sync + fmt::Debug {
     /// that it asked. Followers are numbered by their makers.
     fn poll_for(&self, wait: &Wait<'_>, follower: u64, waker: &Waker) -> Poll<Result<()>>;
 
-    /// Lets one follower look again, and forgets it until it asks again.
+    /// Wakes one follower, and forgets it until it asks again.
     fn wake(&self, name: &Name, follower: u64);
 
     /// Returns once all that was accepted before is durable.
@@ -241,11 +242,11 @@ impl Control<'_> {
     }
 }
 
-/// One list of the calls makes both: what a call does unless the outer log says otherwise, and the log that the outer one is.
-/// Without a call of the contract that has no default, it does not compile.
+/// One list of the calls makes both: `Around`, whose calls go to the other log by default, and [`Log`] for each type that is
+/// an `Around`. If a call that has no default in the contract is missing here, the crate does not compile.
 macro_rules! around {
     ($(fn $call:ident(&self $(, $given:ident: $type:ty)*) $(-> $answer:ty)?;)*) => {
-        /// A log around another one: it is a [`Log`], and what it does not write itself, the other one does.
+        /// A log around another one. It is a [`Log`]. A call that it does not implement goes to the other log.
         pub(crate) trait Around: Send + Sync + fmt::Debug {
             /// The other one.
             fn log(&self) -> &dyn Log;

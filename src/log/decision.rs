@@ -1,7 +1,7 @@
-//! What a control entry may do, decided once for every log.
+//! Decides what a control entry may do, once for every log.
 //!
-//! A log keeps the conversation still, or writes only if its head is the one that was decided on; nothing else of a control
-//! entry is its matter.
+//! A log either keeps the conversation from changing meanwhile, or writes only if the head is the one that was decided on.
+//! A log needs to know nothing else of control entries.
 
 use std::ops::RangeInclusive;
 

@@ -1,8 +1,8 @@
 //! What a store asks of a log, and what every log does alike.
 //!
-//! A log keeps conversations durably and in order; what they mean is not its matter. [`Log`] is the contract: [`crate::Store`]
-//! knows nothing else of it. To add a log: a folder beside `embedded/` that implements [`Log`] and passes `conformance/`,
-//! and an arm in `store/open.rs`. A log around another one is an `Around`, and writes only what it does differently.
+//! A log keeps conversations durably and in order. It does not know what they mean. [`Log`] is the contract: [`crate::Store`]
+//! knows nothing else of it. To add a log: a folder beside `embedded/` that implements [`Log`] and passes `conformance/`, and
+//! an arm in `store/open.rs`. A log around another one is an `Around`, and writes only what it does differently.
 //!
 //! `contract`, `options`, `results` and `list` are what goes in and what comes out. What every log does alike is here, once:
 //! - writing: `limits`, `append` (what is taken, and when), `decision` (what control entries may do), `writer` (an open message),
@@ -40,7 +40,7 @@ pub use results::{
 #[cfg(feature = "postgres")]
 pub use results::{Migration, MovingBucket, ShardCluster, Shards};
 
-/// A lock of a log's own data. A thread that panicked while it held it left what it guards as it was between two whole steps.
+/// Locks a log's own data. If a thread panicked while it held the lock, the data is as it was between two complete steps.
 #[cfg(any(feature = "client", feature = "postgres"))]
 pub(crate) fn locked<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)

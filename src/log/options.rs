@@ -26,8 +26,8 @@ pub struct AppendOptions {
     pub idempotency_key: Option<String>,
     /// When the call returns.
     pub durability: Durability,
-    /// When it happened, for what is taken over from elsewhere. Absent, or still to come: now. A conversation that is made then
-    /// has this time, and the list has it there.
+    /// When it happened, for what comes from elsewhere. If it is absent, or in the future, the time is now. If the append makes
+    /// the conversation, that has this time too, and its place in the list.
     pub time: Option<Timestamp>,
 }
 
@@ -42,7 +42,7 @@ pub enum ExpectedHead {
     NewConversation,
     /// Its last seq is this one. A conversation that was deleted and made again may have grown to it.
     At(u64),
-    /// It is the conversation that this cursor is of, and ends there.
+    /// It is the conversation that this cursor belongs to, and it ends at the cursor.
     AtCursor(Cursor),
 }
 
@@ -53,9 +53,9 @@ pub enum Durability {
     /// When it survives a power cut.
     #[default]
     Durable,
-    /// When it is queued. It is durable at the latest when the window of the store has passed
-    /// ([`StoreOptions::with_window`](crate::StoreOptions::with_window)), and then the commit that is under way and its own
-    /// are done. A crash may take what was appended since then, from the end: it leaves no hole.
+    /// When it is queued. It is durable, at the latest, after the window of the store
+    /// ([`StoreOptions::with_window`](crate::StoreOptions::with_window)), the commit that is under way then, and its own
+    /// commit. A crash may take what is not durable yet. It takes the newest appends, and leaves no hole.
     Buffered,
 }
 

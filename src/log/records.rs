@@ -1,5 +1,5 @@
-//! Where single records are read, whether those of a range are all there, and the entries that name the one before them: what
-//! hides messages, and what is known about a conversation as a whole.
+//! Reads single records, checks that a range has all of its records, and follows the entries that name the one before them.
+//! Such entries hide messages, or say something about the conversation as a whole.
 
 use std::fmt;
 use std::ops::{ControlFlow, Range, RangeInclusive};

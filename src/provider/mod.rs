@@ -16,8 +16,8 @@
 //! to know of it; its recorded answers go to `tests/fixtures/providers/`. **To add a dialect**: its file in `dialect/`, or
 //! its row in `dialect/plain.rs` if it has no rules of its own, named in [`DIALECTS`].
 //!
-//! A file imports a thing from the file in which it is, and files import one another without a circle:
-//! `tests/project/architecture.rs` refuses both a circle and an import against the direction.
+//! A file imports each item from the file that has it, and imports form no circle: `tests/project/architecture.rs`
+//! refuses a circle, and an import against the direction.
 
 pub mod anthropic;
 pub mod bedrock_converse;

@@ -1,4 +1,4 @@
-//! For whom a request is meant: a wire, and the dialect of it. What a row of either table holds.
+//! The target of a request: a wire, and a dialect of it. Also the types of the rows of both tables.
 
 use std::any::Any;
 use std::fmt;
@@ -28,7 +28,7 @@ pub struct Wire {
     pub rules: &'static [&'static ProtocolRule],
     /// The key of the request under which its messages stand. An array in place of a request is taken as theirs.
     pub(super) messages: &'static str,
-    /// The rule that a field of the request breaks which is not known.
+    /// The rule that an unknown field of the request breaks.
     pub(super) parameters: &'static ProtocolRule,
     /// The rule that a lone surrogate breaks, in any string of the request.
     pub(super) surrogates: &'static ProtocolRule,
@@ -36,7 +36,8 @@ pub struct Wire {
     pub(super) check: fn(Target, &Value, &mut Findings),
     /// Renders reconciled messages.
     pub(super) render: Render,
-    /// Whether it has the steps of the tools that a provider ran itself in one message. If not, they are parted before.
+    /// Whether one message may hold several steps of tools that a provider ran itself. If not, the steps are separated
+    /// first.
     pub(super) joins_steps: bool,
     /// Whether an object, or an event of this name, is of an answer of this wire and of no other.
     pub(super) is_of_answer: fn(&str, &Fields<'_>) -> bool,
@@ -46,7 +47,7 @@ pub struct Wire {
     pub(super) parse: fn(Target, &mut Fields<'_>) -> Result<Parsed>,
     /// How its requests declare tools.
     pub(super) tools: ToolForm,
-    /// Words of its answers for why the model stopped, which transcripts do not have as well.
+    /// Its answers' words for why the model stopped, without those that transcripts also have.
     pub(super) reasons: &'static [(&'static str, FinishReason)],
     /// Which texts of its streams grow.
     pub(super) growing: GrowingTexts,
@@ -129,7 +130,7 @@ impl Target {
         self.wire
     }
 
-    /// The dialect; without one the wire is taken as its inventor speaks it.
+    /// The dialect. `None` is the wire as its inventor speaks it.
     #[must_use]
     pub fn dialect(self) -> Option<&'static Dialect> {
         self.dialect

@@ -120,7 +120,8 @@ pub(crate) struct Caller {
     pub(crate) session: Option<SessionId>,
     /// Whether items come as a provider accepts them, unless the request says otherwise.
     pub(crate) repaired: bool,
-    /// The owner, once it is not the key's: the request names another one, or what is another's. All copies know it.
+    /// The owner, if it is not the key's: the request names another owner, or something that another owner has. All
+    /// copies know it.
     pub(crate) acts_for: Arc<OnceLock<String>>,
 }
 

@@ -25,9 +25,9 @@ const STRANGERS_PATIENCE: Duration = Duration::from_secs(10);
 /// How long bodies may still come when the server ends.
 const CLOSING: Duration = Duration::from_secs(3);
 
-/// A byte of a body that arrives: it grows by doubling.
+/// What a byte of an arriving body counts: its buffer grows by doubling.
 const ARRIVING: usize = 2;
-/// A byte of a body that is used: what is made of it, and what is written of that, are there beside it.
+/// What a byte of a used body counts: what is made of it, and what is written from that, are in memory beside it.
 const USED: usize = 4;
 
 /// A value in JSON, as it is parsed: many are written with fewer bytes than they take.

@@ -1,8 +1,8 @@
 //! The bytes that requests make the server hold, counted against one bound: bodies and what is made of them, what is read of the
 //! store, answers until they are sent, what followers have not read, what an ingested answer waits for.
 //!
-//! Bytes are taken before they are held. What does not fit waits for a while, and is refused then. They are given back when nothing
-//! has them any more, also if that is because a client has gone.
+//! Bytes are taken before they are held. A request whose bytes do not fit waits for a while, and is then refused. Bytes are
+//! given back when nothing holds them any more, also if a client has gone.
 //!
 //! A log around the log, for one request: what is read of the store counts as what the request holds, before anything is made of
 //! it.

@@ -72,7 +72,8 @@ impl Store {
         self.change_tags(name, tags, &[])
     }
 
-    /// Hides every message with an index of `to` or above that exists now: edit, regenerate. Durable. The entries stay.
+    /// Hides every message that exists now and has an index of `to` or above, for example to edit or regenerate it.
+    /// Durable. The entries stay.
     ///
     /// # Errors
     /// `NotFound` if there is no such conversation, or no visible message of that index; `Poisoned`.
@@ -160,8 +161,8 @@ impl Store {
     /// Erases a conversation. Durable. Its id may then be used again, from seq 1 on. The engine may keep the freed bytes
     /// until it reuses them.
     ///
-    /// Of a conversation that has forks, what comes after the highest fork point is erased at once, and the rest with the
-    /// last fork: until then its id is not free.
+    /// If the conversation has forks, what comes after the highest fork point is erased at once. The rest is erased with
+    /// the last fork, and until then the id is not free.
     ///
     /// A conversation of which neither the head nor the first record can be read is erased whole. The list still states
     /// its owner. If that is lost too, it is erased by its key, or by its id without an owner.
@@ -183,13 +184,14 @@ impl Store {
     }
 
     /// Erases the content of a message, or of one chunk of it, for good: texts, arguments, results, images, native data,
-    /// unknown fields, a title that came from it. What the message's header says goes with one chunk too, as it may quote it:
-    /// native data, unknown fields, a finish reason that this crate does not know, a usage with words. With a whole message
-    /// goes its usage in any case. Role, indices, ids, models, times and the names of tools stay. Durable.
+    /// unknown fields, a title that came from it. Even if one chunk is erased, parts of the message's header are erased with
+    /// it, because they may quote it: native data, unknown fields, a finish reason that this crate does not know, a usage
+    /// with words. If a whole message is erased, its usage is erased in any case. Role, indices, ids, models, times and the
+    /// names of tools stay. Durable.
     ///
-    /// All forks that share the message are affected; a conversation that somebody keeps, when it is
-    /// [refreshed](Store::refresh). Those who follow one of the forks get no entry. A repeated append with the idempotency key
-    /// of one that was redacted is answered as before, whatever it holds.
+    /// All forks that share the message are affected. A conversation that is already loaded changes when it is
+    /// [refreshed](Store::refresh). Followers of the forks get no entry. An append with the idempotency key of a redacted one
+    /// is answered as before, whatever it holds.
     ///
     /// Summaries, and titles, tags and metadata that a caller set, stay as they are: they are no message's content. The answer
     /// names those of this conversation that may quote what was erased. To be rid of them, fork the conversation at the seq

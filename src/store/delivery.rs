@@ -1,5 +1,5 @@
-//! An answer that comes under an idempotency key. What was stored under the key decides what becomes of it: whole, it is compared
-//! with what comes, to the end; cut off, it is hidden, and what comes is stored as a new message.
+//! An answer that comes under an idempotency key. What was stored under the key decides what happens. If it is whole, it is
+//! compared with the new answer to the end. If it was cut off, it is hidden, and the new answer is stored as a new message.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

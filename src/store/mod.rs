@@ -96,8 +96,8 @@ impl Store {
         StoreOptions::new().open(url)
     }
 
-    /// Whose conversations a key means that names no owner. Empty, those that were made without one, but for the store of a
-    /// server: there it is the owner of the server's key.
+    /// The owner whose conversations a key means if it names none. It is empty, for conversations that were made without an
+    /// owner. For the store of a server, it is the owner of the server's key.
     #[must_use]
     pub fn owner(&self) -> &str {
         self.log.owner()
@@ -117,7 +117,7 @@ impl Store {
 
     /// Appends messages with an expectation, an idempotency key, or buffered.
     ///
-    /// The key is looked at first: a repetition gets the first receipt, marked [`Receipt::duplicate`], even where the
+    /// The key is checked first: a repetition gets the first receipt, marked [`Receipt::duplicate`], even if the
     /// expectation would fail.
     ///
     /// # Errors
@@ -130,8 +130,8 @@ impl Store {
         })
     }
 
-    /// As [`Store::append_with`], and changes the conversation's title, tags and metadata with it: all of it, or nothing. There
-    /// may be no messages: then it is a change under an expectation, or an idempotency key. Always durable.
+    /// As [`Store::append_with`], and changes the conversation's title, tags and metadata in the same write. Either all of it
+    /// is stored, or nothing. Without messages, it is a change with an expectation or an idempotency key. Always durable.
     ///
     /// ```
     /// use conversation_store::model::{Json, Message};
@@ -173,9 +173,9 @@ impl Store {
         Ok(MessageWriter::new(message, receipt))
     }
 
-    /// As [`Store::begin`], with an expectation and an idempotency key: of two tabs that ask at once, one begins the answer.
-    /// The key is looked at first, as in [`Store::append_with`]. It belongs to this role and metadata. A begin is always
-    /// durable: the options' durability is not looked at.
+    /// As [`Store::begin`], with an expectation and an idempotency key. If two tabs ask at once, one of them begins the
+    /// answer. The key is checked first, as in [`Store::append_with`]. It belongs to this role and metadata. A begin is
+    /// always durable, whatever the options' durability is.
     ///
     /// ```
     /// use conversation_store::model::{Chunk, Message, Metadata, Role};
@@ -259,8 +259,8 @@ impl Store {
         self.log.sync()
     }
 
-    /// Makes everything durable and ends writing, for all clones. Dropping the last clone does the same, but cannot tell
-    /// what went wrong.
+    /// Makes everything durable and ends writing, for all clones. Dropping the last clone does the same, but cannot
+    /// report an error.
     ///
     /// # Errors
     /// `Poisoned`.

@@ -142,15 +142,16 @@ fn open(url: &str, clock: Clock, window: Duration, opening: Opening, create: boo
 }
 
 impl Store {
-    /// Reads everything and compares what can be derived again. `progress` is called with conversations done and in all.
+    /// Reads everything, derives again what can be derived, and compares. `progress` is called with the conversations
+    /// done and in all.
     ///
     /// # Errors
-    /// `Io`. What is damaged is no error, but a [`crate::Problem`].
+    /// `Io`. Damage is not an error here: the result has a [`crate::Problem`] for it.
     pub fn verify(&self, mut progress: impl FnMut(u64, u64)) -> Result<Verification> {
         self.log.verify(&mut progress)
     }
 
-    /// What keeps the store from being written, and what was lost: found on opening, or since.
+    /// What prevents writing to the store, and what was lost, as far as the opening found it, or a call since then.
     ///
     /// ```
     /// # let store = conversation_store::Store::open("memory:")?;
@@ -178,9 +179,9 @@ impl Store {
         self.log.size()
     }
 
-    /// Makes the tables and functions of a store in PostgreSQL, or makes older ones those of this version. All of it is done,
-    /// or nothing. Programs of the version before go on meanwhile. The URL names a role that may create tables: the role that
-    /// opens the store needs less ([`crate::documentation::postgres`]).
+    /// Creates the tables and functions of a store in PostgreSQL, or updates older ones to this version. Either all of it is
+    /// done, or nothing. Programs of the version before keep working meanwhile. The URL names a role that may create tables.
+    /// The role that opens the store needs less ([`crate::documentation::postgres`]).
     ///
     /// # Errors
     /// `InvalidInput` if the URL names another kind of store; `UnsupportedVersion` if a later program made the tables, and
@@ -206,25 +207,25 @@ impl Store {
         cluster::status(url)
     }
 
-    /// Moves a bucket of a store over several databases to the cluster of a number, while programs go on writing: they wait for
-    /// the time in which it is in neither. `wait` is how long messages that are being written in the bucket are waited for.
-    /// A move that was cut off goes on with the same call.
+    /// Moves a bucket of a store over several databases to the cluster with this number. Programs go on writing, and wait while
+    /// the bucket is in neither cluster. `wait` is how long the move waits for messages that are being written in the bucket.
+    /// If a move was cut off, the same call continues it.
     ///
     /// # Errors
-    /// `InvalidInput`; `Busy` if messages are still being written, nothing was moved then, or if another program moves the
-    /// bucket; `Io`, `OutcomeUnknown`: move it again.
+    /// `InvalidInput`; `Busy` if messages are still being written (then nothing was moved), or if another program moves
+    /// the bucket; `Io` and `OutcomeUnknown`: move it again.
     #[cfg(feature = "postgres")]
     pub fn move_bucket(url: &str, bucket: u64, to: u64, wait: Duration) -> Result<()> {
         check_sharded(url)?;
         cluster::move_bucket(url, bucket, to, wait)
     }
 
-    /// Writes everything that is durable to a new file: framed, checksummed, compressed. The store goes on being used. The file
-    /// is one moment of all conversations; what is deleted or redacted while it is written may be missing, or redacted, in it.
-    /// What is damaged is in it as it is. `progress` is called with conversations done and in all.
+    /// Writes everything that is durable to a new file: framed, checksummed, compressed. The store can be used meanwhile. The
+    /// file has all conversations as they were at one moment. What is deleted or redacted during the backup may be missing or
+    /// redacted in the file. Damaged data is copied as it is. `progress` is called with conversations done and in all.
     ///
-    /// The file is read with the URL `backup:FILE`, all of it in memory, or made a store again by [`Store::restore`],
-    /// also on another engine.
+    /// To read the file, open the URL `backup:FILE`: all of it is then in memory. [`Store::restore`] makes a store of
+    /// it again, also on another engine.
     ///
     /// ```
     /// # use conversation_store::{Store, model::Message};
@@ -247,8 +248,8 @@ impl Store {
         self.log.backup(file.as_ref(), &mut progress)
     }
 
-    /// Makes a new store from a backup, on any engine that has a directory. The file is read twice: nothing is made of a damaged
-    /// one. `progress` is called with bytes read and in all.
+    /// Makes a new store from a backup, on any engine that has a directory. The file is read twice, so that nothing is made of
+    /// a damaged one. `progress` is called with bytes read and in all.
     ///
     /// # Errors
     /// `InvalidInput` if there is a store at the URL, or it is `memory:`; `Corrupt` if the backup is damaged or cut off; `Io`.
@@ -269,9 +270,9 @@ impl Store {
 }
 
 impl Store {
-    /// Writes the store's files again, without what was erased: an engine keeps freed bytes until it reuses them. It needs the
-    /// store for itself, and room for another one beside it. What interrupts it leaves the store as it was, or the next opening
-    /// finishes it. `progress` is called with what is done, and all.
+    /// Writes the store's files again, without what was erased: an engine keeps freed bytes until it reuses them. Nothing else
+    /// may have the store open, and the disk needs room for a second copy. If it is interrupted, the store is as it was, or the
+    /// next opening finishes the work. `progress` is called with how much is done, and how much there is in all.
     ///
     /// In PostgreSQL it is `VACUUM FULL` of the tables: it needs the role that owns them, and locks each while it is written.
     ///

@@ -40,7 +40,7 @@ pub struct Retention {
     pub owner: String,
     /// Only those that have all of these tags.
     pub tags: Vec<String>,
-    /// Of the owner's conversations with these tags, so many of the newest stay, however old they are: 0.
+    /// How many of the owner's newest conversations with these tags stay, however old they are. The default is 0.
     pub keep_last: usize,
 }
 

@@ -51,8 +51,8 @@ impl Store {
         reading::raw(grouped)
     }
 
-    /// As [`Store::load`], but only the newest `count` messages: what an agent needs of a very long chat, at a cost that does
-    /// not grow with the chat. [`Store::refresh`] brings it up to date; it grows from where it began.
+    /// As [`Store::load`], but only the newest `count` messages, for an agent in a very long chat. The cost does not grow
+    /// with the chat. [`Store::refresh`] brings it up to date: its beginning stays, and new messages are added.
     ///
     /// A result whose call comes before these messages leaves the conversation, with a line in the report.
     ///
@@ -65,7 +65,7 @@ impl Store {
     /// The conversation as it was when `seq` was its last entry: what [`Store::fork`] gives there, without a fork. What was
     /// rewound or removed later is in it; what was redacted later is not. A message that was being written is interrupted.
     ///
-    /// It has no cursor, and [`Store::refresh`] does not take it. Cost: as [`Store::load`], up to that entry.
+    /// The result has no cursor, and [`Store::refresh`] does not accept it. Cost: as [`Store::load`], up to that entry.
     ///
     /// ```
     /// # use conversation_store::{Store, model::Message};
@@ -83,8 +83,8 @@ impl Store {
         self.ask(name, |log, name| reading::load_at(log, name, seq))
     }
 
-    /// Brings a loaded conversation up to date. It is then what [`Store::load`] gives now, but for the order of lines in the
-    /// report.
+    /// Brings a loaded conversation up to date. It is then what [`Store::load`] gives now, except for the order of the lines
+    /// in the report.
     ///
     /// Cost: reading and reconciling what is new, and what was not settled before it: messages that were open, and those
     /// from the first call on that had no result. It is read whole if a rewind, removal or redaction reaches back, also a
@@ -377,7 +377,8 @@ impl Store {
     }
 
     /// A page of the list of conversations, newest activity first unless the query says otherwise. Cost: one read an item, and
-    /// one for each rewind and removal of it; see [`ListQuery`] for filters. A page with filters may be short, and have a next.
+    /// one for each rewind and removal of it; see [`ListQuery`] for filters. A page with filters may have few items, and still
+    /// a next page.
     ///
     /// # Errors
     /// `Corrupt`; `Io`.
@@ -449,7 +450,8 @@ impl Store {
     }
 
     /// The place of a provider's item id in a conversation: the id of a chunk ([`crate::model::Chunk::id`]) or of a message
-    /// ([`crate::model::Metadata::id`]). Of several the first that no rewind hides. A fork knows what it shares with its parent.
+    /// ([`crate::model::Metadata::id`]). If several have the id, the first that no rewind hides is returned. A fork also has
+    /// the items that it shares with its parent.
     ///
     /// ```
     /// use conversation_store::Store;

@@ -79,7 +79,7 @@ impl Tail {
         Cursor { seq: self.seq, incarnation: Some(self.incarnation) }
     }
 
-    /// Waits for new entries, up to the timeout. Empty: there were none, or the tail was stopped.
+    /// Waits for new entries, up to the timeout. Returns an empty list if there were none, or if the tail was stopped.
     ///
     /// # Errors
     /// `NotFound` if the conversation was deleted, also if there is another one under its name; `Closed` if the store is
@@ -92,8 +92,8 @@ impl Tail {
         news.map_err(|error| error.named(&self.name))
     }
 
-    /// Gives new entries, or sees to it that the task is woken when there are some. `None`: the tail was stopped, or the store
-    /// is closed and all of it was given. Nothing comes after an error.
+    /// Returns new entries, or arranges for the task to be woken when there are some. `None` means that the tail was stopped,
+    /// or that the store is closed and everything was returned. Nothing comes after an error.
     ///
     /// # Errors
     /// `NotFound` if the conversation was deleted, also if there is another one under its name; `Corrupt`; `Io`.

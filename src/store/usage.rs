@@ -86,7 +86,7 @@ pub struct UsageQuery {
     pub since: Option<Timestamp>,
     /// Before this time.
     pub until: Option<Timestamp>,
-    /// What is counted apart. Nothing, the default: there is one sum.
+    /// What is counted apart. By default nothing is, and there is one sum.
     pub by: Vec<UsageBy>,
     /// Where the page before ended.
     pub after: Option<ListCursor>,
@@ -201,8 +201,8 @@ pub(crate) struct Counting {
 }
 
 impl Store {
-    /// Counts the answers that are stored, their tokens by what providers wrote in `usage`, and errors. The rows are in the order
-    /// of day, model, conversation, and kind of error. Answers that are hidden or were cut off count: they were paid for. What a
+    /// Counts the stored answers, their tokens as providers wrote them in `usage`, and errors. The rows are in the order of
+    /// day, model, conversation, and kind of error. Answers that are hidden or were cut off count: they were paid for. What a
     /// fork shares with its parent counts once. What was deleted does not count.
     ///
     /// ```

@@ -90,12 +90,13 @@ impl MessageWriter {
         self.message.push(chunk_index, delta)
     }
 
-    /// Takes what a decoder gives: its deltas are pushed, its end closes the message. Gives the receipt of the end, once it
-    /// has come; nothing can be pushed after it.
+    /// Takes the events of a decoder: deltas are pushed, and the end closes the message. Returns the receipt once the end
+    /// has come. Nothing can be pushed after it.
     ///
     /// The message has begun already, with the metadata that its caller gave. What the provider says of it in
-    /// [`Event::Begin`] is stored with its end: its id, the exact model, fields that are not known. These count in place of
-    /// the caller's; of what else both say, the caller's counts, as that names the provider by its own name.
+    /// [`Event::Begin`] is stored with its end: its id, the exact model, fields that are not known. These replace what the
+    /// caller gave. In everything else that both state, the caller's value counts, because it names the provider by its own
+    /// name.
     ///
     /// ```
     /// use conversation_store::Store;

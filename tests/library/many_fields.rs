@@ -1,26 +1,31 @@
-//! An object of very many fields costs what it is long, wherever it is in a request or an answer.
+//! An object of very many fields costs what it is long, wherever it is in a request or an answer. So do very many events with a
+//! field each.
 
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
 use conversation_store::model::Line;
-use conversation_store::provider::{Target, decode, parse};
+use conversation_store::provider::{PromptOptions, Target, decode, repair};
 
 /// What takes longer is taken for work without an end: twice the fields would take four times as long.
 const PATIENCE: Duration = Duration::from_secs(100);
-const FIELDS: usize = 500_000;
+const FIELDS: usize = 300_000;
 
 /// Half of the fields are `null`, and come first.
 fn fields(name: &str) -> String {
-    let field = |number: usize| format!(",\"{name}{number}\":{}", if number < FIELDS / 2 { "null" } else { "1" });
-    (0..FIELDS).map(field).collect()
+    (0..FIELDS).map(|number| field(name, number)).collect()
+}
+
+fn field(name: &str, number: usize) -> String {
+    format!(",\"{name}{number}\":{}", if number < FIELDS / 2 { "null" } else { "1" })
 }
 
 fn ends<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) {
     let (done, waiting) = mpsc::channel();
     thread::spawn(move || done.send(work()));
-    assert!(waiting.recv_timeout(PATIENCE).is_ok(), "{what}: it has not ended after {PATIENCE:?}");
+    let ended = waiting.recv_timeout(PATIENCE);
+    assert_ne!(ended.err(), Some(RecvTimeoutError::Timeout), "{what}: it has not ended after {PATIENCE:?}");
 }
 
 /// Requests with `FIELDS` where the object is open.
@@ -77,14 +82,22 @@ const REQUESTS: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// Read, and written for their own wire and for another one.
 #[test]
-fn requests_of_many_fields_are_read() {
+fn requests_of_many_fields_are_repaired() {
     let many = fields("a");
+    // With an option, so that a request that is right is written again, too.
+    let options = PromptOptions::new().with_last_messages(10);
     for (target, requests) in REQUESTS {
-        let target: Target = target.parse().unwrap();
+        let from: Target = target.parse().unwrap();
+        let other = if *target == "anthropic" { Target::OPENAI_CHAT } else { Target::ANTHROPIC };
         for request in *requests {
             let body = request.replace("FIELDS", &many);
-            ends(request, move || parse(target, &body).unwrap());
+            for target in [from, other] {
+                let (body, options) = (body.clone(), options.clone());
+                // Of a part that only its own wire takes, nothing is left for another.
+                ends(request, move || drop(repair(from, target, &body, &options)));
+            }
         }
     }
 }
@@ -101,6 +114,33 @@ fn pieces_of_many_fields_are_put_together() {
         };
         let body = [event("a"), event("b"), "data: [DONE]\n\n".to_owned()].concat();
         ends(piece, move || decode(Target::OPENAI_CHAT, body.as_bytes()));
+    }
+}
+
+/// A block of Anthropic begins; other wires take it for something that they do not know.
+const BEGIN: &str = "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"odd\"}}\n\n";
+
+/// Events of which each says something of the message that none before it said.
+#[test]
+fn events_of_a_field_each_are_put_together() {
+    for (target, event) in [
+        (Target::OPENAI_CHAT, r#"{"object":"chat.completion.chunk","choices":[]FIELD}"#),
+        (Target::OPENAI_CHAT, r#"{"object":"chat.completion.chunk","choices":[{"index":0,"delta":{}FIELD}]}"#),
+        (
+            Target::OPENAI_RESPONSES,
+            r#"{"type":"response.in_progress","response":{"object":"response","output":[]FIELD}}"#,
+        ),
+        (Target::OPENAI_RESPONSES, r#"{"type":"response.odd"FIELD}"#),
+        (Target::ANTHROPIC, r#"{"type":"message_delta","delta":{},"usage":{"output_tokens":1FIELD}}"#),
+        (Target::ANTHROPIC, r#"{"type":"message_delta","delta":{},"context_management":{"applied_edits":[1]FIELD}}"#),
+        (Target::ANTHROPIC, r#"{"type":"content_block_delta","index":0,"delta":{"type":"odd_delta"FIELD}}"#),
+        (Target::GEMINI, r#"{"candidates":[{"content":{"parts":[{"text":"a"}]}}]FIELD}"#),
+        (Target::GEMINI, r#"{"candidates":[{"content":{"parts":[{"text":"a"FIELD}]}}]}"#),
+        (Target::BEDROCK_CONVERSE, r#"{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"odd":{"a":1FIELD}}}}"#),
+    ] {
+        let events = |number| format!("data: {}\n\n", event.replace("FIELD", &field("a", number)));
+        let body = format!("{BEGIN}{}", (0..FIELDS).map(events).collect::<String>());
+        ends(event, move || decode(target, body.as_bytes()));
     }
 }
 

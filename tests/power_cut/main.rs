@@ -242,7 +242,10 @@ fn what_is_buffered_loses_no_more_than_waits(engine: &'static str) {
         let could_show_more = match most {
             Most::Age(age) => {
                 let most = *age + 2 * stalled;
-                assert!(oldest <= most, "{load}: an append that was {oldest:?} old is gone, and a sync took {stalled:?}");
+                assert!(
+                    oldest <= most,
+                    "{load}: an append that was {oldest:?} old is gone, and a sync took {stalled:?}"
+                );
                 done.wrote > most
             }
             Most::Bytes(bytes) => {

@@ -1,4 +1,4 @@
-//! Whether no rule has anything to do: one look at each message, without a table of ids.
+//! Finds out whether no rule has anything to do. It looks at each message once, without a table of ids.
 
 use super::super::group::{MessageState, StoredMessage};
 use super::removals::is_content;

@@ -1,8 +1,8 @@
 //! Messages as they were appended, to a conversation that makes sense: repaired on the way out, never in the log.
 //!
 //! Pure, idempotent, deterministic; a clean conversation comes out unchanged with an empty report. The rules run in the
-//! order of [`RULES`]. To add one: a file with a function of that shape, a row here, what it reports in `report/`, and in
-//! `clean` what it has nothing to do with.
+//! order of [`RULES`]. To add one: write a file with a function of that shape, add a row here, add what it reports to
+//! `report/`, and add to `clean` when it has nothing to do.
 
 mod clean;
 mod pairing;
@@ -24,7 +24,8 @@ pub(crate) use steps::parted;
 
 type Reconcile = fn(Vec<StoredMessage>, &mut Vec<ReportLine>) -> Vec<StoredMessage>;
 
-/// The rules, each seeing what those before it left. When results have left their messages, nothing may be left of some.
+/// The rules. Each gets what the rules before it left. Once results have left their messages, some messages may be
+/// empty.
 const RULES: &[Reconcile] = &[
     removals::error_chunks,
     removals::empty_messages,

@@ -9,11 +9,11 @@ use crate::provider::target::Target;
 
 /// Judges a request by the rules of its wire and dialect, without asking the provider.
 ///
-/// `json` is a whole request, or just the array of its messages. The findings come hard ones first, else in the order
-/// in which the request is read, a thousand of each rule and level at most: the last of these says how many more there are; an
-/// accepted request has none that is hard or `hard?`. What cannot be known from the text (does the image exist, is the context
-/// too long, is a signature genuine) is not judged. Lone surrogate escapes, which no Rust string can hold, are findings, not
-/// errors.
+/// `json` is a whole request, or just the array of its messages. Hard findings come first. Otherwise they are in the order in
+/// which the request is read. There are at most a thousand of each rule and level, and the last of these says how many more
+/// there are. An accepted request has no finding that is hard or `hard?`. What cannot be known from the text (does the image
+/// exist, is the context too long, is a signature genuine) is not judged. Lone surrogate escapes, which no Rust string can
+/// hold, are findings, not errors.
 ///
 /// Costs one parse and a walk over the result: linear in the length of the text.
 ///

@@ -62,14 +62,15 @@ macro_rules! rules {
 }
 pub(crate) use rules;
 
-/// How a server takes the rules of its wire otherwise than the wire's inventor does.
+/// How a server differs from the wire's inventor in the rules of the wire.
 #[derive(Debug)]
 pub(crate) struct Overrides {
     /// Rules that do not hold.
     pub(crate) waived: &'static [&'static ProtocolRule],
-    /// What breaks one of these rules at that level breaks the last one too, a rule of the dialect.
+    /// The rules of the wire, a level, and a rule of the dialect. A finding of these rules at this level also breaks
+    /// the rule of the dialect.
     pub(crate) repeated: &'static [(&'static [&'static ProtocolRule], Level, &'static ProtocolRule)],
-    /// A rule, and the dialect's own in its place; on these fields the wire's rule stays.
+    /// A rule of the wire, the dialect's rule that replaces it, and the fields on which the wire's rule stays.
     pub(crate) replaced: &'static [(&'static ProtocolRule, &'static ProtocolRule, &'static [&'static str])],
     /// What breaking these rules leads to.
     pub(crate) levels: &'static [(&'static [&'static ProtocolRule], Level)],

@@ -1,8 +1,8 @@
-//! What is said so far, on the wires on which user and assistant take turns.
+//! The messages of a prompt so far, on wires where user and assistant take turns.
 //!
-//! What one side says before the other does is one message, an array of blocks. Each message is decided by what precedes it
-//! alone, so that a prompt that goes on begins with the bytes of the one before. A wire's renderer makes its blocks; who says
-//! them, and what else has to be said, is decided here.
+//! What one side says before the other does is one message, an array of blocks. Each message depends only on what precedes
+//! it, so a longer prompt begins with the bytes of the shorter one. A wire's renderer makes the blocks. This file decides who
+//! says them, and what has to be added.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! What a prompt has less than the log, by the option that asks for it.
+//! What the log has and a prompt does not, option by option.
 //!
 //! The summary in place of what it covers.
 //!

@@ -1,11 +1,12 @@
-//! What every wire needs on the way out: from a conversation to messages that are ready to be said in a wire's words.
+//! The way out, as far as all wires share it: from a conversation to messages that a wire can write in its own form.
 //!
 //! In the order of the work:
 //!
 //! - `options`: what is wanted (`option_table` names them for users); `render`: the steps of the way.
-//! - What a prompt has less than the log, by the option that asks for it: `left_out`, and the newest part only, `window/`.
+//! - What options take out of a prompt: `left_out`. The newest part only: `window/`.
 //! - `call_text`: calls that are texts stay texts, and are reported.
-//! - `turns`: calls have met their answers, ids and names are the target's (`tool_id`), arguments are objects (`arguments`).
+//! - `turns`: calls are paired with their answers, ids and names become the target's (`tool_id`), arguments become objects
+//!   (`arguments`).
 //! - What the wires' renderers share: `alternating` (user and assistant take turns), `origin` (whose a message is), `foreign`
 //!   (what a provider's items tell others), `output` (what tools gave back), `media/`, `tools` (their declarations).
 

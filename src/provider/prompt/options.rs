@@ -23,7 +23,8 @@ pub struct PromptOptions {
     pub model: Option<String>,
     /// What becomes of thinking.
     pub thinking: Thinking,
-    /// Of how many turns of the user, at least, the thinking is sent: the last ones. `None`: of all; 0: of none.
+    /// The thinking of at least this many turns of the user is sent: the last ones. `None` sends that of all turns, 0
+    /// sends none.
     ///
     /// Older thinking is left out in steps of that many turns, for prompt caches: with 3, the thinking of the last 3 to 5
     /// turns is sent. Within a step a prompt begins with the bytes of the one before; with the turn that ends a step it
@@ -31,14 +32,15 @@ pub struct PromptOptions {
     ///
     /// [`Rule::ThinkingLeftOut`]: crate::Rule::ThinkingLeftOut
     pub thinking_turns: Option<u64>,
-    /// How many bytes of text a tool's result may have. Of a longer one the beginning is sent, up to the end of a
-    /// character, and a line with the number of bytes that were left out; what is no text stays. The same result is
-    /// always sent the same way, whatever follows it, so a prompt cache holds. Each is one line of the report
+    /// How many bytes of text a tool's result may have. If a result is longer, its beginning is sent, up to the end of
+    /// a character, and then a line with the number of bytes that were left out. Parts that are not text stay. The same
+    /// result is always sent the same way, whatever follows it, so a prompt cache holds. Each is one line of the report
     /// ([`Rule::Altered`]). What a provider's own tool gave goes back to it whole.
     ///
     /// [`Rule::Altered`]: crate::Rule::Altered
     pub max_result_bytes: Option<u64>,
-    /// What becomes of images. One that no target can read, for its bytes are no image, is words in its place anyway.
+    /// What happens to images. If the bytes are not an image, no target can read it, and words are sent in its place in
+    /// any case.
     pub images: Images,
     /// What becomes of calls and answers that are over.
     pub finished_tools: FinishedTools,
@@ -53,10 +55,10 @@ pub struct PromptOptions {
     pub continue_last: bool,
     /// How many messages the prompt may hold.
     ///
-    /// This and the next two make a window: of a history that is longer, the prompt holds the newest part. It begins with
-    /// a message of the user, so that no call is parted from its results; system messages are always in it, and do not
-    /// count here. It moves in steps, for prompt caches: the user's turns make up blocks of up to half of the limit, and
-    /// whole blocks are left out, the oldest first, until the rest fits; so right after a step the window may be half
+    /// This option and the next two make a window: if the history is longer, the prompt holds the newest part. It begins
+    /// with a message of the user, so that no call is parted from its results; system messages are always in it, and do
+    /// not count here. It moves in steps, for prompt caches: the user's turns make up blocks of up to half of the limit,
+    /// and whole blocks are left out, the oldest first, until the rest fits; so right after a step the window may be half
     /// full. The last turn is kept whole: if it alone is more, the report says so ([`Rule::WindowExceeded`]). What was
     /// left out is one line ([`Rule::OutsideWindow`]). Of several limits the narrowest counts.
     ///

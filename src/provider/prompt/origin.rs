@@ -1,8 +1,9 @@
-//! Whose a message is: one rule for all wires.
+//! Who made a message: one rule for all wires.
 //!
 //! Signatures, encrypted thinking and a provider's own items are good for the provider that made them, and often for one
 //! model only. A message is a target's own if the provider is one of the target's and the model is of the same family as
-//! the one that is wanted. What is not stated counts as own; what is sent on that ground has a line in the report.
+//! the one that is wanted. If the maker is not stated, the message counts as the target's own, and the report has a line
+//! for what is sent for that reason.
 
 use crate::history::report::Fact;
 use crate::history::{ReportLine, StoredMessage};

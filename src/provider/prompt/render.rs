@@ -29,9 +29,9 @@ pub struct Prompt {
 
 /// Renders a conversation for a target.
 ///
-/// Whatever the conversation holds, [`check`](crate::provider::check()) finds nothing hard in the request; every chunk is in
-/// it unchanged, or has a line in the report; and for the same options, a conversation that goes on gives a request that
-/// begins with the bytes of the one before, so that a provider's prompt cache holds.
+/// Whatever the conversation holds, [`check`](crate::provider::check()) finds nothing hard in the request. Every chunk is in
+/// it unchanged, or has a line in the report. With the same options, the request of a longer conversation begins with the
+/// bytes of the request before, so that a provider's prompt cache holds.
 ///
 /// ```
 /// use conversation_store::model::Message;

@@ -1,6 +1,6 @@
 //! A provider's answer, whole or as it streams, to chunks.
 //!
-//! [`Decoder`] knows how bytes are framed; what the JSON in them says, the wire's own [`Decode`] knows. To add a wire: an
+//! [`Decoder`] knows how bytes are framed. The wire's own [`Decode`] knows what the JSON in them says. To add a wire: an
 //! implementation of that, in the wire's folder, its row's `decode`, and its folder in `tests/fixtures/providers/`.
 
 use std::collections::BTreeMap;
@@ -22,8 +22,8 @@ use crate::provider::target::{Target, Wire};
 /// Turns a provider's bytes into events: of a whole answer, of server-sent events, of lines of JSON. It finds out which.
 ///
 /// It does no I/O: it is fed bytes, split anywhere, and holds at most what one event needs; more than 64 MiB is an error.
-/// No bytes make it panic. What is no UTF-8, and lone surrogate escapes, become U+FFFD; a
-/// pair of them that two deltas of one text share is one character.
+/// No bytes make it panic. Invalid UTF-8 and lone surrogate escapes become U+FFFD. If two deltas of one text have one
+/// half of a pair each, the pair becomes one character.
 ///
 /// What it does not know of an answer becomes a chunk of kind `opaque`. An error, in place of an answer or in the middle
 /// of one, becomes an error chunk.
@@ -203,7 +203,7 @@ pub(crate) fn provider_of(target: Target) -> &'static str {
 /// ```
 ///
 /// # Errors
-/// As [`Decoder::push`]. That the answer is an error, or no answer at all, is no error: the message says so.
+/// As [`Decoder::push`]. An answer that is an error, or no answer at all, is not an error here: the message says so.
 pub fn decode(target: Target, body: &[u8]) -> Result<Message> {
     let mut decoder = Decoder::new(target);
     let mut events = decoder.push(body)?;

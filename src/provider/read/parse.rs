@@ -15,8 +15,8 @@ use crate::provider::target::Target;
 /// Reads the messages of a request: of a whole one, or of just the array of its messages.
 ///
 /// It takes what it can: results without calls, contents that are `null`, arguments that are objects, roles of other
-/// wires. What had to be taken for something else has its note; parts that are not known become opaque chunks, fields
-/// that are not known become `extra`. Nothing is judged and nothing repaired: see [`check`](crate::provider::check()) and
+/// wires. If something had to be taken for something else, a note says so. Unknown parts become opaque chunks, and
+/// unknown fields become `extra`. Nothing is judged or repaired: see [`check`](crate::provider::check()) and
 /// [`repair`](crate::provider::repair()).
 ///
 /// ```

@@ -1,9 +1,9 @@
-//! A request that is refused, to one that is accepted.
+//! Makes a request that is accepted from one that is refused.
 //!
-//! `request` reads it, renders it again and says what became of it; it notices a request of another wire than was said. On one
-//! wire the repair is the smallest edit: `align` finds what reads the same in both, `edits` holds the differences and puts the
-//! text together, `smallest` makes those that a rule asks for. Between wires `tools` and `settings` are what goes along.
-//! `report` gives each difference its line and its place.
+//! `request` reads it, renders it again and says what happened to it. It notices if the request is of another wire than the
+//! caller said. On one wire the repair is the smallest edit: `align` finds what reads the same in both, `edits` holds the
+//! differences and puts the text together, `smallest` makes those that a rule asks for. Between wires, `tools` and `settings`
+//! take over what is beside the messages. `report` gives each difference its line and its place.
 
 mod align;
 mod edits;

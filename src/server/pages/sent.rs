@@ -1,5 +1,5 @@
-//! Where in a request is what a report says of a conversation. A report names what is stored: messages and chunks. The request
-//! is read back into messages, and its chunks are laid beside those that are stored.
+//! Finds the places in a request that a conversation's report is about. A report names what is stored: messages and chunks.
+//! The request is read back into messages, and its chunks are laid beside those that are stored.
 
 use std::collections::{HashMap, HashSet};
 use std::mem::{Discriminant, discriminant};

@@ -8,7 +8,8 @@
 //!   would be, repaired.
 //! - `tee` (a request's body on its way), `answer` (an answer's).
 //!
-//! This file decides who may call what. A call is a task of its own then: it does not end because its client has gone.
+//! This file decides who may call what. Each call then runs as a task of its own, so it does not end when its client
+//! goes.
 
 mod answer;
 mod exchange;

@@ -10,12 +10,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::request::{block, native};
 use crate::json::fields::{Fields, array, is_empty, string};
+use crate::json::ordered::Ordered;
 use crate::model::extra::{Owner, json};
 use crate::model::{Body, Chunk, Metadata};
 use crate::provider::anthropic::manner::provider;
@@ -36,12 +35,12 @@ struct Messages {
     provider: &'static str,
     blocks: Blocks,
     /// The fields of the token counts, as they were said last.
-    usage: Vec<(String, Box<RawValue>)>,
+    usage: Option<Ordered<Box<RawValue>>>,
 }
 
 pub(crate) fn decoder(target: Target) -> Box<dyn Decode> {
     let provider = provider(target);
-    Box::new(Messages { provider, blocks: Blocks::new(provider), usage: Vec::new() })
+    Box::new(Messages { provider, blocks: Blocks::new(provider), usage: None })
 }
 
 impl Decode for Messages {
@@ -101,6 +100,9 @@ impl Decode for Messages {
 
     fn finish(&mut self, answer: &mut Answer) {
         self.blocks.finish(answer);
+        if let Some(usage) = self.usage.take().and_then(|usage| to_raw_value(&usage).ok()) {
+            answer.usage(&usage);
+        }
     }
 }
 
@@ -126,8 +128,7 @@ impl Messages {
             Some(word) => answer.stop(&word),
             None if OF_THE_END.contains(&name) => {
                 if !is_empty(raw) {
-                    self.usage.push((name.to_owned(), raw.to_owned()));
-                    self.count(answer);
+                    count(self.usage.get_or_insert_default(), name, raw, answer);
                 }
             }
             None => answer.keep(name, raw),
@@ -139,30 +140,26 @@ impl Messages {
         let Some(raw) = fields.take("context_management") else { return };
         let applied = Fields::of(raw).and_then(|mut edits| edits.array("applied_edits"));
         if applied.is_some_and(|applied| !applied.is_empty()) {
-            self.usage.push(("context_management".to_owned(), raw.to_owned()));
-            self.count(answer);
+            count(self.usage.get_or_insert_default(), "context_management", raw, answer);
         }
     }
 
     /// A stream counts the input at its beginning and the output at its end.
     fn usage(&mut self, fields: &mut Fields<'_>, answer: &mut Answer) {
         let Some(counts) = fields.object("usage") else { return };
+        let usage = self.usage.get_or_insert_default();
         for (name, raw) in counts.pairs() {
-            let raw = raw.to_owned();
-            match self.usage.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, known)) if raw.get() != "null" => *known = raw,
-                Some(_) => {}
-                None => self.usage.push((name.into_owned(), raw)),
+            if raw.get() != "null" || usage.get(&name).is_none() {
+                count(usage, &name, raw, answer);
             }
         }
-        self.count(answer);
     }
+}
 
-    fn count(&self, answer: &mut Answer) {
-        if let Ok(usage) = to_raw_value(&Object(&self.usage)) {
-            answer.usage(&usage);
-        }
-    }
+fn count(usage: &mut Ordered<Box<RawValue>>, name: &str, raw: &RawValue, answer: &mut Answer) {
+    let known = usage.get(name).map_or(0, |known| name.len() + known.get().len());
+    answer.hold((name.len() + raw.get().len()).saturating_sub(known));
+    usage.set(name.to_owned(), raw.to_owned());
 }
 
 fn keep_rest(fields: &mut Fields<'_>, answer: &mut Answer) {
@@ -182,7 +179,7 @@ struct Block {
     chunk_index: u32,
     kind: Kind,
     /// The fields that it began with.
-    fields: Vec<(String, Box<RawValue>)>,
+    fields: Ordered<Box<RawValue>>,
     /// What grows: text, or the JSON text of a call's input.
     grown: String,
     citations: Vec<Box<RawValue>>,
@@ -296,7 +293,7 @@ impl Block {
 
     fn set(&mut self, name: &str, raw: &RawValue, answer: &mut Answer) {
         answer.hold(raw.get().len());
-        set(&mut self.fields, name, raw.to_owned());
+        self.fields.set(name.to_owned(), raw.to_owned());
     }
 
     /// What the block says from the first: of a call, all but its input, which may come later. `None` if it has to come
@@ -308,8 +305,8 @@ impl Block {
             Kind::Call => None,
             Kind::Whole => return None,
         };
-        if let Some(grows) = grows.filter(|grows| !self.fields.iter().any(|(name, _)| name == grows)) {
-            set(&mut self.fields, grows, to_raw_value("").ok()?);
+        if let Some(grows) = grows {
+            self.fields.add(grows.to_owned(), to_raw_value("").ok()?);
         }
         let mut chunk = block(&self.object()?, provider)?;
         chunk.native = None;
@@ -343,7 +340,7 @@ impl Block {
                 }
             }
             Kind::Call => {
-                let began = self.fields.iter().find(|(name, _)| name == "input").map(|(_, raw)| raw.get().to_owned());
+                let began = self.fields.get("input").map(|raw| raw.get().to_owned());
                 if self.grown.is_empty() && (whole || began.as_deref().is_some_and(|input| input != "{}")) {
                     self.grown = began.unwrap_or_else(|| "{}".to_owned());
                     answer.delta(index, Chunk::tool_call("", "", self.grown.clone()));
@@ -367,15 +364,13 @@ impl Block {
     }
 
     fn string(&self, name: &str) -> String {
-        let raw = self.fields.iter().find(|(field, _)| field == name).map(|(_, raw)| raw);
-        raw.and_then(|raw| string(raw)).unwrap_or_default()
+        self.fields.get(name).and_then(|raw| string(raw)).unwrap_or_default()
     }
 
     /// The citations that the block began with come first.
     fn citations_so_far(&mut self) {
-        let began = self.fields.iter().find(|(name, _)| name == "citations").map(|(_, raw)| raw.clone());
-        let Some(began) = began.filter(|began| !is_empty(began)) else { return };
-        let began = array(&began).unwrap_or_default();
+        let Some(began) = self.fields.get("citations").filter(|began| !is_empty(began)) else { return };
+        let began = array(began).unwrap_or_default();
         self.citations.splice(0..0, began.into_iter().map(ToOwned::to_owned));
     }
 
@@ -387,8 +382,8 @@ impl Block {
         let citations = to_raw_value(&self.citations).ok()?;
         let annotations = json(&citations);
         let text = to_raw_value(&format!("{began}{}", self.grown)).ok()?;
-        set(&mut self.fields, "text", text);
-        set(&mut self.fields, "citations", citations);
+        self.fields.set("text".to_owned(), text);
+        self.fields.set("citations".to_owned(), citations);
         let native = native(&self.object()?);
         Some(Chunk { native, ..Body::Text { text: String::new(), annotations }.into() })
     }
@@ -396,38 +391,18 @@ impl Block {
     /// The block with the input that came in pieces.
     fn with_input(&mut self) -> Option<Box<RawValue>> {
         let input = RawValue::from_string(self.grown.clone()).ok()?;
-        set(&mut self.fields, "input", input);
+        self.fields.set("input".to_owned(), input);
         self.object()
     }
 
     /// An input that was cut off is kept as a string: no provider takes that for one.
     fn with_cut_input(&mut self) -> Option<Box<RawValue>> {
         let cut = to_raw_value(&self.grown).ok()?;
-        set(&mut self.fields, "input", cut);
+        self.fields.set("input".to_owned(), cut);
         self.object()
     }
 
     fn object(&self) -> Option<Box<RawValue>> {
-        to_raw_value(&Object(&self.fields)).ok()
-    }
-}
-
-fn set(fields: &mut Vec<(String, Box<RawValue>)>, name: &str, raw: Box<RawValue>) {
-    match fields.iter_mut().find(|(field, _)| field == name) {
-        Some((_, known)) => *known = raw,
-        None => fields.push((name.to_owned(), raw)),
-    }
-}
-
-/// Fields as the object that they are of.
-pub(crate) struct Object<'a>(pub(crate) &'a [(String, Box<RawValue>)]);
-
-impl Serialize for Object<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (name, raw) in self.0 {
-            map.serialize_entry(name, raw)?;
-        }
-        map.end()
+        to_raw_value(&self.fields).ok()
     }
 }

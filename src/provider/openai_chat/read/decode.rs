@@ -60,10 +60,12 @@ const RESPONSE: &str = "response.";
 #[derive(Debug)]
 struct Completion {
     provider: &'static str,
-    /// Fields of objects that came before the first choice.
+    /// The id and the model of objects that came before the first choice.
     metadata: Metadata,
-    /// The names of fields that are in it: later objects repeat them.
-    metadata_fields: HashSet<String>,
+    /// Their other fields.
+    earlier: Vec<Extra>,
+    /// The names of these fields: later objects repeat them.
+    earlier_names: HashSet<String>,
     thinking: Option<u32>,
     text: Option<u32>,
     refusal: Option<u32>,
@@ -76,7 +78,8 @@ pub(crate) fn decoder(target: Target) -> Box<dyn Decode> {
     Box::new(Completion {
         provider: provider(target),
         metadata: Metadata::default(),
-        metadata_fields: HashSet::new(),
+        earlier: Vec::new(),
+        earlier_names: HashSet::new(),
         thinking: None,
         text: None,
         refusal: None,
@@ -114,7 +117,7 @@ impl Decode for Completion {
 
     fn finish(&mut self, answer: &mut Answer) {
         // There may have been no choice.
-        answer.begin(std::mem::take(&mut self.metadata));
+        answer.begin(self.metadata());
         self.calls.finish(answer);
         self.beside.finish(&mut self.text, answer);
         self.details.finish(answer);
@@ -129,20 +132,28 @@ impl Completion {
         let (id, model) = (filled(fields.string("id")), filled(fields.string("model")));
         let rest = fields.take_but_error();
         if answer.has_begun() {
-            for (name, raw) in rest.rest().filter(|(name, _)| !self.metadata_fields.contains(&**name)) {
+            for (name, raw) in rest.rest().filter(|(name, _)| !self.earlier_names.contains(&**name)) {
                 answer.keep(&format!("{RESPONSE}{name}"), raw);
             }
             return;
         }
         self.metadata.id = self.metadata.id.take().or(id);
         self.metadata.model = self.metadata.model.take().or(model);
-        self.metadata_fields.extend(rest.names().map(str::to_owned));
-        let mut extra = rest.extra(Owner::Message);
-        extra.add_new(self.metadata.extra.iter().map(|(name, value)| (name.to_owned(), value.clone())));
-        self.metadata.extra = extra;
+        self.earlier_names.extend(rest.names().map(str::to_owned));
+        let extra = rest.extra(Owner::Message);
+        answer.hold(extra.iter().map(|(name, value)| name.len() + value.as_str().len()).sum());
+        self.earlier.push(extra);
         if says {
-            answer.begin(self.metadata.clone());
+            answer.begin(self.metadata());
         }
+    }
+
+    /// What is known of the message before its first choice. The last value of a field counts.
+    fn metadata(&mut self) -> Metadata {
+        let mut metadata = std::mem::take(&mut self.metadata);
+        let fields = self.earlier.iter().rev().flat_map(Extra::iter);
+        metadata.extra.add_new(fields.map(|(name, value)| (name.to_owned(), value.clone())));
+        metadata
     }
 
     fn choice(&mut self, mut choice: Fields<'_>, answer: &mut Answer) {

@@ -1,9 +1,9 @@
-//! Where a request belongs: it goes on with a recorded conversation, leaves it, repeats a call whose answer failed, or is new.
+//! Where a request belongs. It continues a recorded conversation, leaves it, repeats a call whose answer failed, or is new.
 //!
-//! A prefix counts only if it reaches an answer that was recorded. What is looked at, in this order:
+//! A prefix counts only if it reaches an answer that was recorded. These cases are tried, in this order:
 //!
-//! 1. The whole request was asked before, in this scope. Its answer failed, was cut off, or still runs: another attempt, at the
-//!    same place. Its answer is complete: a fork, that answers again.
+//! 1. The whole request was asked before, in this scope. If its answer failed, was cut off, or still runs, this is another
+//!    attempt at the same place. If its answer is complete, this is a fork that answers again.
 //! 2. A beginning of what follows the last answer was asked, in this scope, and got no answer: it goes on there.
 //! 3. The model's last run is the echo of a recorded answer: it goes on after that, or leaves there.
 //! 4. All runs are equal, but what was given to the model in between is not: the client has rewritten its past.
