@@ -10,7 +10,7 @@ use super::check::findings::Findings;
 use super::check::rule::{Overrides, ProtocolRule};
 use super::prompt::options::PromptOptions;
 use super::read::answer::Decode;
-use super::read::forms::{ErrorForm, GrowingTexts, ToolForm};
+use super::read::forms::{GrowingTexts, ToolForm};
 use super::read::parsed::Parsed;
 use crate::error::Result;
 use crate::history::{ReportLine, StoredMessage};
@@ -41,8 +41,10 @@ pub struct Wire {
     pub(super) joins_steps: bool,
     /// Whether an object, or an event of this name, is of an answer of this wire and of no other.
     pub(super) is_of_answer: fn(&str, &Fields<'_>) -> bool,
-    /// Makes a decoder of a target's answers.
-    pub(super) decode: fn(Target) -> Box<dyn Decode>,
+    /// The provider whose answers a target gives: their thinking is the target's own.
+    pub(super) provider: fn(Target) -> &'static str,
+    /// Makes a decoder of a provider's answers.
+    pub(super) decode: fn(&'static str) -> Box<dyn Decode>,
     /// Takes the messages out of a request's fields. What it leaves there is no part of the conversation.
     pub(super) parse: fn(Target, &mut Fields<'_>) -> Result<Parsed>,
     /// How its requests declare tools.
@@ -51,8 +53,6 @@ pub struct Wire {
     pub(super) reasons: &'static [(&'static str, FinishReason)],
     /// Which texts of its streams grow.
     pub(super) growing: GrowingTexts,
-    /// Where its errors have their words.
-    pub(super) errors: &'static ErrorForm,
 }
 
 type Render = fn(Target, &[StoredMessage], &PromptOptions) -> Result<(Box<RawValue>, Vec<ReportLine>)>;

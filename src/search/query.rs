@@ -105,6 +105,48 @@ impl SearchQuery {
         self
     }
 
+    /// Sets the conversation that is searched.
+    #[must_use]
+    pub const fn with_conversation(mut self, conversation: ConversationId) -> Self {
+        self.conversation = Some(conversation);
+        self
+    }
+
+    /// Searches only conversations that have this tag, too.
+    #[must_use]
+    pub fn with_tag(mut self, tag: impl Into<String>) -> Self {
+        self.tags.push(tag.into());
+        self
+    }
+
+    /// Sets whose words are searched.
+    #[must_use]
+    pub const fn with_role(mut self, role: Role) -> Self {
+        self.role = Some(role);
+        self
+    }
+
+    /// Searches what was said at this time or later.
+    #[must_use]
+    pub const fn with_since(mut self, since: Timestamp) -> Self {
+        self.since = Some(since);
+        self
+    }
+
+    /// Searches what was said before this time.
+    #[must_use]
+    pub const fn with_until(mut self, until: Timestamp) -> Self {
+        self.until = Some(until);
+        self
+    }
+
+    /// Begins where the page before ended.
+    #[must_use]
+    pub const fn with_after(mut self, after: SearchCursor) -> Self {
+        self.after = Some(after);
+        self
+    }
+
     /// Sets the most hits.
     #[must_use]
     pub const fn with_limit(mut self, limit: usize) -> Self {

@@ -45,6 +45,10 @@ pub use writer::{Begun, MessageWriter};
 /// assert_eq!(store.load("chat-42")?.messages().len(), 1);
 /// # Ok::<(), conversation_store::Error>(())
 /// ```
+///
+/// # Errors
+/// Each call lists its errors. Any call may also fail with `Io`, and with `Busy` if the store is in PostgreSQL or behind a
+/// server, and has no room for the call now.
 #[derive(Clone)]
 pub struct Store {
     log: Arc<dyn Log>,
@@ -108,6 +112,17 @@ impl Store {
     /// The conversation is made if there is none of that name. Cost: one write of the messages' bytes, and one fdatasync
     /// shared with all appends that wait at the same time.
     ///
+    /// ```
+    /// use conversation_store::Store;
+    /// use conversation_store::model::{Chunk, Message};
+    ///
+    /// let store = Store::open("memory:")?;
+    /// let turn = [Message::user("Add 2 and 3"), Message::assistant([Chunk::text("5")])];
+    /// let receipt = store.append("chat", &turn)?;
+    /// assert_eq!((receipt.message_indexes, receipt.last_seq), (vec![0, 1], 2));
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `InvalidInput` for no messages; `LimitExceeded`; `SharedByForks`; `OutcomeUnknown` if this write failed, `Poisoned` if
     /// one before it did; `ReadOnly`; `Closed`.
@@ -120,9 +135,26 @@ impl Store {
     /// The key is checked first: a repetition gets the first receipt, marked [`Receipt::duplicate`], even if the
     /// expectation would fail.
     ///
+    /// ```
+    /// use conversation_store::model::Message;
+    /// use conversation_store::{AppendOptions, Error, ExpectedHead, Store};
+    ///
+    /// let store = Store::open("memory:")?;
+    /// let seen = store.append("chat", &[Message::user("hello")])?.last_seq;
+    /// let options = AppendOptions::new().with_expected(ExpectedHead::At(seen)).with_idempotency_key("request-7");
+    /// let first = store.append_with("chat", &[Message::user("and one more")], &options)?;
+    /// // The connection broke before the answer came: the same call again stores nothing.
+    /// let again = store.append_with("chat", &[Message::user("and one more")], &options)?;
+    /// assert_eq!((again.duplicate, again.last_seq), (true, first.last_seq));
+    /// // Another tab, which saw the same head, has to load what is new first.
+    /// let late = AppendOptions::new().with_expected(ExpectedHead::At(seen));
+    /// assert!(matches!(store.append_with("chat", &[Message::user("bye")], &late), Err(Error::StaleHead { .. })));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
     /// # Errors
-    /// As [`Store::append`]; `StaleHead` or `NameTaken` if the conversation is not as expected; `KeyReused` if the key was used
-    /// with other content.
+    /// As [`Store::append`]; `StaleHead` if the conversation does not end where it is expected to, and `NameTaken` if it is
+    /// expected to be new; `KeyReused` if the key was used with other content.
     pub fn append_with(&self, name: impl Into<Name>, messages: &[Message], options: &AppendOptions) -> Result<Receipt> {
         self.ask(name, |log, name| {
             let span = tracing::debug_span!("append", conversation = %name.id(), messages = messages.len());
@@ -163,6 +195,21 @@ impl Store {
     }
 
     /// Begins a message that is written as it is made. It takes its index now: what is appended meanwhile comes after it.
+    ///
+    /// ```
+    /// use conversation_store::model::{Chunk, FinishReason, Metadata, Role};
+    /// use conversation_store::{MessageState, Store};
+    ///
+    /// let store = Store::open("memory:")?;
+    /// let mut answer = store.begin("chat", Role::Assistant, Metadata::default())?;
+    /// answer.push(0, Chunk::text("Hel"))?;
+    /// answer.push(0, Chunk::text("lo"))?;
+    /// answer.finish(Some(FinishReason::Stop), None)?;
+    /// let conversation = store.load("chat")?;
+    /// assert_eq!(conversation.messages()[0].message.chunks, [Chunk::text("Hello")]);
+    /// assert_eq!(conversation.messages()[0].state, MessageState::Complete);
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`Store::append`].

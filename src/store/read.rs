@@ -23,6 +23,18 @@ impl Store {
     ///
     /// Cost: reading and decoding all entries.
     ///
+    /// ```
+    /// use conversation_store::Store;
+    /// use conversation_store::model::{Message, Role};
+    ///
+    /// let store = Store::open("memory:")?;
+    /// store.append("chat", &[Message::user("hello")])?;
+    /// let conversation = store.load("chat")?;
+    /// assert_eq!(conversation.messages()[0].message.role, Role::User);
+    /// assert!(conversation.report().is_empty());
+    /// # Ok::<(), conversation_store::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `NotFound`; `Corrupt` if the head is damaged; `Io`.
     pub fn load(&self, name: impl Into<Name>) -> Result<Conversation> {
@@ -205,7 +217,7 @@ impl Store {
         Ok(entries)
     }
 
-    /// Follows a conversation from a cursor on.
+    /// Follows a conversation from a cursor on: see [`Tail`].
     ///
     /// # Errors
     /// As [`Store::entries_since`].

@@ -119,6 +119,27 @@ impl UsageQuery {
         self.since = Some(since);
         self
     }
+
+    /// Before this time.
+    #[must_use]
+    pub const fn with_until(mut self, until: Timestamp) -> Self {
+        self.until = Some(until);
+        self
+    }
+
+    /// In conversations that have this tag, too.
+    #[must_use]
+    pub fn with_tag(mut self, tag: impl Into<String>) -> Self {
+        self.tags.push(tag.into());
+        self
+    }
+
+    /// From where the page before ended.
+    #[must_use]
+    pub const fn with_after(mut self, after: ListCursor) -> Self {
+        self.after = Some(after);
+        self
+    }
 }
 
 /// What a part of the conversations has: those that were used last, or those that come after them.

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 #[cfg(feature = "archives")]
 use super::database::Database;
 use super::foreign::Taken;
-use super::source::Assets;
+use super::source::Source;
 use crate::json::fields::Fields;
 use crate::model::Body;
 
@@ -75,7 +75,7 @@ pub(crate) struct Context<'a> {
     /// Whether it is the only conversation of the file.
     pub(crate) only: bool,
     /// The files that came with it.
-    pub(crate) assets: &'a dyn Assets,
+    pub(crate) assets: &'a Source,
 }
 
 /// How to write a format.

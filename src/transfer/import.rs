@@ -36,7 +36,7 @@ pub enum Input<'a> {
     Stdin,
 }
 
-/// Options of an import.
+/// Options of an import. By default the format is recognised, and everything is imported, without an owner.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ImportOptions {
@@ -48,6 +48,42 @@ pub struct ImportOptions {
     pub branches: Branches,
     /// The most conversations to import.
     pub limit: Option<u64>,
+}
+
+impl ImportOptions {
+    /// The defaults.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the format, by its name in [`FORMATS`](super::FORMATS).
+    #[must_use]
+    pub fn with_format(mut self, format: impl Into<String>) -> Self {
+        self.format = Some(format.into());
+        self
+    }
+
+    /// Sets the owner of the imported conversations.
+    #[must_use]
+    pub fn with_owner(mut self, owner: impl Into<String>) -> Self {
+        self.owner = Some(owner.into());
+        self
+    }
+
+    /// Sets which branches are imported.
+    #[must_use]
+    pub const fn with_branches(mut self, branches: Branches) -> Self {
+        self.branches = branches;
+        self
+    }
+
+    /// Sets the most conversations to import.
+    #[must_use]
+    pub const fn with_limit(mut self, limit: u64) -> Self {
+        self.limit = Some(limit);
+        self
+    }
 }
 
 /// A conversation that was imported, or failed.

@@ -51,12 +51,6 @@ enum At {
     Entry(usize),
 }
 
-/// The files that came with a document.
-pub(crate) trait Assets {
-    /// The file whose name holds this id: its name, and its content if it is not too large.
-    fn find(&self, id: &str) -> Option<(String, Vec<u8>)>;
-}
-
 impl Source {
     /// Opens a file, a folder or an archive.
     pub(crate) fn open(path: &Path) -> Result<Self> {
@@ -199,18 +193,9 @@ impl Source {
         }
         Ok(OnDisk { path, _folder: Some(folder) })
     }
-}
 
-/// A document as a file, for a reader that needs one.
-#[cfg(feature = "archives")]
-pub(crate) struct OnDisk {
-    pub(crate) path: PathBuf,
-    /// The folder of a document from an archive; it is removed with this value.
-    _folder: Option<tempfile::TempDir>,
-}
-
-impl Assets for Source {
-    fn find(&self, id: &str) -> Option<(String, Vec<u8>)> {
+    /// The file that came with a document, whose name holds this id: its name, and its content if it is not too large.
+    pub(crate) fn find(&self, id: &str) -> Option<(String, Vec<u8>)> {
         if id.len() < 4 {
             return None;
         }
@@ -230,6 +215,14 @@ impl Assets for Source {
             Place::Archive(archive) => archive.find(|name| is_of(name.rsplit('/').next().unwrap_or(name), id)),
         }
     }
+}
+
+/// A document as a file, for a reader that needs one.
+#[cfg(feature = "archives")]
+pub(crate) struct OnDisk {
+    pub(crate) path: PathBuf,
+    /// The folder of a document from an archive; it is removed with this value.
+    _folder: Option<tempfile::TempDir>,
 }
 
 /// Whether a file's name begins with an id: `file-abc.png`, `file-abc-photo.png`.

@@ -15,7 +15,6 @@ pub(crate) mod types;
 
 pub use rules::RULES;
 
-use super::read::forms;
 use super::read::forms::{GrowingTexts, ToolForm};
 use super::target::{Target, Wire};
 
@@ -32,6 +31,7 @@ pub(super) static WIRE: Wire = Wire {
     is_of_answer: |_, object| {
         object.says("type", "message_start") || object.says("type", "message") && object.peek("content").is_some()
     },
+    provider: manner::provider,
     decode: read::decode::decoder,
     parse: read::request::parse,
     tools: ToolForm {
@@ -43,7 +43,6 @@ pub(super) static WIRE: Wire = Wire {
     },
     reasons: &[],
     growing: GrowingTexts { identity: &["index"], texts: &["delta"] },
-    errors: &forms::USUAL,
 };
 
 impl Target {

@@ -14,7 +14,6 @@ pub(crate) mod types;
 
 pub use rules::RULES;
 
-use super::read::forms;
 use super::read::forms::{GrowingTexts, ToolForm};
 use super::target::{Target, Wire};
 use crate::json::fields::Fields;
@@ -35,6 +34,7 @@ pub(super) static WIRE: Wire = Wire {
             || object.peek("messageStart").is_some()
             || object.peek("output").is_some() && object.peek("stopReason").is_some()
     },
+    provider: |_| manner::PROVIDER,
     decode: read::decode::decoder,
     parse: read::request::parse,
     tools: ToolForm {
@@ -54,7 +54,6 @@ pub(super) static WIRE: Wire = Wire {
         ("malformed_tool_use", FinishReason::Error),
     ],
     growing: GrowingTexts { identity: &["contentBlockIndex"], texts: &["delta"] },
-    errors: &forms::USUAL,
 };
 
 impl Target {

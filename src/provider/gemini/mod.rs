@@ -15,7 +15,6 @@ pub(crate) mod types;
 
 pub use rules::RULES;
 
-use super::read::forms;
 use super::read::forms::{GrowingTexts, ToolForm};
 use super::target::{Target, Wire};
 
@@ -30,6 +29,7 @@ pub(super) static WIRE: Wire = Wire {
     render: render::render,
     joins_steps: false,
     is_of_answer: |_, object| object.peek("candidates").is_some(),
+    provider: manner::provider,
     decode: read::decode::decoder,
     parse: read::request::parse,
     tools: ToolForm {
@@ -41,7 +41,6 @@ pub(super) static WIRE: Wire = Wire {
     },
     reasons: &[],
     growing: GrowingTexts { identity: &["index", "thought"], texts: &["parts"] },
-    errors: &forms::USUAL,
 };
 
 impl Target {

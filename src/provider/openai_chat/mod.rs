@@ -13,7 +13,6 @@ pub(crate) mod types;
 
 pub use rules::RULES;
 
-use super::read::forms;
 use super::read::forms::{GrowingTexts, ToolForm};
 use super::target::{Target, Wire};
 
@@ -28,6 +27,7 @@ pub(super) static WIRE: Wire = Wire {
     render: render::render,
     joins_steps: false,
     is_of_answer: |_, object| object.peek("choices").is_some(),
+    provider: manner::provider,
     decode: read::decode::decoder,
     parse: read::request::parse,
     tools: ToolForm {
@@ -39,7 +39,6 @@ pub(super) static WIRE: Wire = Wire {
     },
     reasons: &[],
     growing: GrowingTexts { identity: &["index"], texts: &["delta"] },
-    errors: &forms::USUAL,
 };
 
 impl Target {

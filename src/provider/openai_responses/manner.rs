@@ -27,3 +27,8 @@ impl Manner {
         target.manner().unwrap_or(&PLAIN)
     }
 }
+
+/// The provider whose answers these are.
+pub(crate) fn provider(target: Target) -> &'static str {
+    Manner::of(target).providers.first().copied().unwrap_or(PROVIDER)
+}

@@ -160,7 +160,6 @@ const KINDS: &[&str] = &[
     "it",
     "math",
     "creative",
-    "micro",
     "premier",
     "scout",
     "maverick",

@@ -9,7 +9,6 @@ use std::collections::btree_map::Entry;
 use serde_json::value::RawValue;
 
 use super::answer::{Answer, Decode, Event};
-use super::forms::ErrorForm;
 use super::framing::{Frame, Framing};
 use super::surrogates::SplitPairs;
 use super::{forms, framing};
@@ -46,7 +45,6 @@ pub struct Decoder {
     wire: Box<dyn Decode>,
     answer: Answer,
     pairs: SplitPairs,
-    errors: &'static ErrorForm,
     /// Text that is no JSON, since the last object.
     stray: String,
     target: Target,
@@ -58,14 +56,13 @@ impl Decoder {
     /// For the answers of a target.
     #[must_use]
     pub fn new(target: Target) -> Self {
-        let wire = (target.wire().decode)(target);
-        let answer = Answer::new(wire.provider(), target.wire().reasons);
+        let wire = target.wire();
+        let provider = (wire.provider)(target);
         Self {
             framing: Framing::default(),
-            wire,
-            answer,
-            pairs: SplitPairs::new(&target.wire().growing),
-            errors: target.wire().errors,
+            wire: (wire.decode)(provider),
+            answer: Answer::new(provider, wire.reasons),
+            pairs: SplitPairs::new(&wire.growing),
             stray: String::new(),
             target,
             whose: None,
@@ -156,8 +153,8 @@ impl Decoder {
             self.whose = wires.into_iter().find(|wire| (wire.is_of_answer)(event, &fields));
         }
         let known = self.wire.take(event, &mut fields, &mut self.answer);
-        let error = forms::take(event, &mut fields, self.errors);
-        let error = if known { error } else { error.or_else(|| forms::worded(&mut fields, self.errors)) };
+        let error = forms::take(event, &mut fields);
+        let error = if known { error } else { error.or_else(|| forms::worded(&mut fields)) };
         match error {
             Some(error) => self.answer.fail(error),
             None if known => {}
@@ -184,7 +181,7 @@ impl Decoder {
 /// The provider whose thinking is a target's own.
 #[cfg(feature = "server")]
 pub(crate) fn provider_of(target: Target) -> &'static str {
-    (target.wire().decode)(target).provider()
+    (target.wire().provider)(target)
 }
 
 /// Decodes a whole answer, or a stream that was kept, to the message that it is.

@@ -40,45 +40,38 @@ pub(crate) struct GrowingTexts {
     pub(crate) texts: &'static [&'static str],
 }
 
-/// Where an error has its words. Whatever the wire, a server before it may answer in its own way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ErrorForm {
-    /// The fields that may hold what went wrong.
-    pub(crate) words: &'static [&'static str],
-    /// The fields that may hold its code.
-    pub(crate) codes: &'static [&'static str],
-}
-
-/// The words are OpenAI's and Anthropic's `message`, FastAPI's `detail`.
-pub(crate) const USUAL: ErrorForm =
-    ErrorForm { words: &["message", "detail", "msg"], codes: &["code", "type", "status"] };
+/// The fields of an error that may say what went wrong: `message` of OpenAI and Anthropic, `detail` of FastAPI. A server before
+/// that of the wire may answer in its own way.
+const WORDS: &[&str] = &["message", "detail", "msg"];
+/// The fields of an error that may hold its code.
+const CODES: &[&str] = &["code", "type", "status"];
 
 /// Takes the error out of an object that is, or has, one.
 ///
 /// Known are `{"error": {"message", "code"}}` (OpenAI, OpenRouter), `{"error": "words"}`, `{"type": "error", "error": {..}}`
 /// (Anthropic), `{"error": {"code", "message", "status"}}` (Gemini), `{"object": "error", "message"}` (vLLM), and any
 /// object in an event of the name `error`.
-pub(crate) fn take(event: &str, fields: &mut Fields<'_>, form: &ErrorForm) -> Option<Body> {
+pub(crate) fn take(event: &str, fields: &mut Fields<'_>) -> Option<Body> {
     if let Some(error) = fields.take("error") {
-        return Some(body(error, form));
+        return Some(body(error));
     }
     let is_error = |name: &str| fields.peek(name).is_some_and(|raw| raw.get() == "\"error\"");
-    if event == "error" || is_error("type") || is_error("object") { worded(fields, form) } else { None }
+    if event == "error" || is_error("type") || is_error("object") { worded(fields) } else { None }
 }
 
 /// The error of an object that is nothing else that is known.
-pub(crate) fn worded(fields: &mut Fields<'_>, form: &ErrorForm) -> Option<Body> {
-    let message = form.words.iter().find_map(|name| fields.text(name))?;
-    Some(Body::Error { message, code: code(fields, form) })
+pub(crate) fn worded(fields: &mut Fields<'_>) -> Option<Body> {
+    let message = WORDS.iter().find_map(|name| fields.text(name))?;
+    Some(Body::Error { message, code: code(fields) })
 }
 
-fn body(error: &RawValue, form: &ErrorForm) -> Body {
-    let worded = Fields::of(error).and_then(|mut fields| worded(&mut fields, form));
+fn body(error: &RawValue) -> Body {
+    let worded = Fields::of(error).and_then(|mut fields| worded(&mut fields));
     worded.unwrap_or_else(|| Body::Error { message: text(error), code: None })
 }
 
-fn code(fields: &mut Fields<'_>, form: &ErrorForm) -> Option<String> {
-    form.codes.iter().find_map(|name| fields.take(name)).map(text)
+fn code(fields: &mut Fields<'_>) -> Option<String> {
+    CODES.iter().find_map(|name| fields.take(name)).map(text)
 }
 
 #[cfg(test)]
@@ -99,7 +92,7 @@ mod tests {
             ("", r#"{"error":null,"type":"response"}"#, None),
         ];
         for (event, json, wanted) in table {
-            let found = Fields::read(json).ok().and_then(|mut fields| take(event, &mut fields, &USUAL));
+            let found = Fields::read(json).ok().and_then(|mut fields| take(event, &mut fields));
             let wanted = wanted
                 .map(|(message, code)| Body::Error { message: message.to_owned(), code: code.map(str::to_owned) });
             assert_eq!(found, wanted, "{json}");

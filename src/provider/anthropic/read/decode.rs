@@ -17,10 +17,8 @@ use crate::json::fields::{Fields, array, is_empty, string};
 use crate::json::ordered::Ordered;
 use crate::model::extra::{Owner, json};
 use crate::model::{Body, Chunk, Metadata};
-use crate::provider::anthropic::manner::provider;
 use crate::provider::read::answer::{Answer, Decode};
 use crate::provider::read::parsed::opaque;
-use crate::provider::target::Target;
 
 /// Fields of a message that say nothing of it, or what its chunks say.
 const OF_THE_MESSAGE: &[&str] = &["type", "role"];
@@ -38,16 +36,11 @@ struct Messages {
     usage: Option<Ordered<Box<RawValue>>>,
 }
 
-pub(crate) fn decoder(target: Target) -> Box<dyn Decode> {
-    let provider = provider(target);
+pub(crate) fn decoder(provider: &'static str) -> Box<dyn Decode> {
     Box::new(Messages { provider, blocks: Blocks::new(provider), usage: None })
 }
 
 impl Decode for Messages {
-    fn provider(&self) -> &'static str {
-        self.provider
-    }
-
     fn take(&mut self, event: &str, fields: &mut Fields<'_>, answer: &mut Answer) -> bool {
         let kind = fields.peek("type").and_then(string);
         match kind.as_deref().unwrap_or(event) {

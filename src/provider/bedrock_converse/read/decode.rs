@@ -16,9 +16,7 @@ use crate::json::compact;
 use crate::json::fields::{Fields, array};
 use crate::model::extra::Owner;
 use crate::model::{Body, Chunk, Metadata};
-use crate::provider::bedrock_converse::manner::PROVIDER;
 use crate::provider::read::answer::{Answer, Decode};
-use crate::provider::target::Target;
 
 /// Fields that say nothing of the message. `p` is padding.
 const OF_THE_RESPONSE: &[&str] = &["metrics", "trace", "performanceConfig", "serviceTier", "ResponseMetadata", "p"];
@@ -34,15 +32,11 @@ struct Response {
     blocks: Blocks,
 }
 
-pub(crate) fn decoder(_: Target) -> Box<dyn Decode> {
+pub(crate) fn decoder(_: &'static str) -> Box<dyn Decode> {
     Box::new(Response::default())
 }
 
 impl Decode for Response {
-    fn provider(&self) -> &'static str {
-        PROVIDER
-    }
-
     fn take(&mut self, event: &str, fields: &mut Fields<'_>, answer: &mut Answer) -> bool {
         if let Some(output) = fields.object("output") {
             self.response(output, fields, answer);

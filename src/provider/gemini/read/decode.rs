@@ -17,16 +17,14 @@ use super::request::{Names, Origin, part, take};
 use crate::json::fields::{Fields, array, string, text};
 use crate::model::extra::Owner;
 use crate::model::{Body, Chunk, FinishReason, Metadata};
-use crate::provider::gemini::manner::provider;
 use crate::provider::read::answer::{Answer, Decode};
-use crate::provider::target::Target;
 
 /// Fields of a candidate that are left out.
 const OF_THE_CANDIDATE: &[&str] = &["index", "safetyRatings", "avgLogprobs", "logprobsResult", "tokenCount"];
 
-pub(crate) fn decoder(target: Target) -> Box<dyn Decode> {
+pub(crate) fn decoder(provider: &'static str) -> Box<dyn Decode> {
     Box::new(Content {
-        provider: provider(target),
+        provider,
         metadata_fields: HashSet::new(),
         names: Names::default(),
         open: None,
@@ -48,10 +46,6 @@ struct Content {
 }
 
 impl Decode for Content {
-    fn provider(&self) -> &'static str {
-        self.provider
-    }
-
     fn take(&mut self, _event: &str, fields: &mut Fields<'_>, answer: &mut Answer) -> bool {
         let candidates = fields.array("candidates");
         let usage = take(fields, "usageMetadata");

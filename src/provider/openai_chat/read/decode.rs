@@ -31,10 +31,8 @@ use crate::json::fields::{Fields, text};
 use crate::json::ordered::Ordered;
 use crate::model::extra::Owner;
 use crate::model::{Audio, Body, Chunk, Extra, Json, Metadata, Native};
-use crate::provider::openai_chat::manner::provider;
 use crate::provider::prompt::media::bytes::decode_base64;
 use crate::provider::read::answer::{Answer, Decode};
-use crate::provider::target::Target;
 
 /// Fields beside `choices` that say nothing of the message.
 const OF_THE_RESPONSE: &[&str] = &["object", "obfuscation", "prompt_filter_results", "prompt_logprobs"];
@@ -74,9 +72,9 @@ struct Completion {
     details: Details,
 }
 
-pub(crate) fn decoder(target: Target) -> Box<dyn Decode> {
+pub(crate) fn decoder(provider: &'static str) -> Box<dyn Decode> {
     Box::new(Completion {
-        provider: provider(target),
+        provider,
         metadata: Metadata::default(),
         earlier: Vec::new(),
         earlier_names: HashSet::new(),
@@ -90,10 +88,6 @@ pub(crate) fn decoder(target: Target) -> Box<dyn Decode> {
 }
 
 impl Decode for Completion {
-    fn provider(&self) -> &'static str {
-        self.provider
-    }
-
     fn take(&mut self, _event: &str, fields: &mut Fields<'_>, answer: &mut Answer) -> bool {
         let choices = fields.array("choices");
         let usage = fields.take("usage").or_else(|| fields.peek("x_groq").and_then(Fields::of)?.take("usage"));

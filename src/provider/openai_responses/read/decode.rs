@@ -15,9 +15,7 @@ use super::request::{Origin, PARAGRAPH, is_by_id, kind, said};
 use crate::json::fields::{Fields, string};
 use crate::model::extra::Owner;
 use crate::model::{Body, Chunk, Metadata};
-use crate::provider::openai_responses::manner::{Manner, PROVIDER};
 use crate::provider::read::answer::{Answer, Decode};
-use crate::provider::target::Target;
 
 /// Fields of a response that repeat the request, or say nothing of the message.
 const OF_THE_REQUEST: &[&str] = &[
@@ -81,23 +79,17 @@ const OF_HOSTED_TOOLS: &[&str] = &[
     "response.compaction.",
 ];
 
-pub(crate) fn decoder(target: Target) -> Box<dyn Decode> {
-    let provider = Manner::of(target).providers.first().copied().unwrap_or(PROVIDER);
-    Box::new(Response { provider, items: Growing::default() })
+pub(crate) fn decoder(_: &'static str) -> Box<dyn Decode> {
+    Box::new(Response::default())
 }
 
 /// A decoder of responses.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Response {
-    provider: &'static str,
     items: Growing,
 }
 
 impl Decode for Response {
-    fn provider(&self) -> &'static str {
-        self.provider
-    }
-
     fn take(&mut self, event: &str, fields: &mut Fields<'_>, answer: &mut Answer) -> bool {
         let kind = fields.peek("type").and_then(string).unwrap_or_else(|| event.to_owned());
         if fields.peek("object").is_some_and(|raw| raw.get() == "\"response\"")
