@@ -12,8 +12,8 @@
 //!   itself, for `convo --store http://...`; its table is not in the OpenAPI document. `mcp`: the Model Context Protocol.
 //! - `pages/`: the same for people, as HTML; `auth` (who calls, from where).
 //! - `quota/` (limits on what an owner stores: a log around the log), `retention` (what is erased in the background).
-//! - `upstream/` (servers of models), `proxy/` (what passes to them, and is recorded), `responses/` (OpenAI's Responses API
-//!   over any of them).
+//! - `secrets` (keys in a request's fields), `upstream/` (servers of models), `proxy/` (what passes to them, and is recorded),
+//!   `responses/` (OpenAI's Responses API over any of them).
 //! - `route` (a row of the tables), `openapi` (the document, made from the tables; `schemas`: what no type describes).
 //! - `serve` (what happens to every request), `health`, `listen`.
 //!
@@ -52,6 +52,7 @@ mod retention;
 mod room;
 mod route;
 mod schemas;
+mod secrets;
 mod serve;
 mod stops;
 #[cfg(test)]

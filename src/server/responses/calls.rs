@@ -91,7 +91,7 @@ impl Prepared {
         let mut lines = placed.report.clone();
         lines.extend(report);
         lines.extend(prompt.report.iter().map(ToString::to_string));
-        let gives_reasoning = !asked.is_stored && asked.includes("reasoning.encrypted_content");
+        let gives_reasoning = asked.includes("reasoning.encrypted_content");
         let seal = gives_reasoning.then(|| Seal::open(&call.app, &call.caller.owner)).transpose()?;
         let mut fields = parameters::echo(&asked.fields);
         fields.insert("previous_response_id".to_owned(), asked.previous.clone().into());

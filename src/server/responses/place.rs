@@ -11,6 +11,7 @@ use super::about::{About, ResponseId};
 use super::asked::{Asked, Input};
 use super::item::picture;
 use super::parameters;
+use super::referenced::Referenced;
 use super::sealed::{self, Seal, Sealed};
 use crate::error::Error;
 use crate::history::{Conversation, MessageState, StoredMessage, Summary};
@@ -18,7 +19,7 @@ use crate::log::reading::PageSize;
 use crate::log::{AppendOptions, ExpectedHead, Limits, Receipt};
 use crate::model::{Body, Chunk, ConversationId, Message, Metadata, Name, Role};
 use crate::server::app::Call;
-use crate::server::openai::{self, Normal, Taken, given, messages, normal};
+use crate::server::openai::{self, Normal, Taken, messages, normal};
 use crate::server::refusal::Refusal;
 use crate::store::{Begun, MessageWriter, Store};
 
@@ -49,7 +50,7 @@ pub(super) struct Home {
 }
 
 impl Reach {
-    fn home(&self, call: &Call, conversation: ConversationId, is_kept: bool) -> Home {
+    pub(super) fn home(&self, call: &Call, conversation: ConversationId, is_kept: bool) -> Home {
         let (store, name) = match is_kept {
             true => (&self.kept, call.own(conversation)),
             false => (&self.passing, Name::from(conversation).with_owner(&*self.connection)),
@@ -239,28 +240,43 @@ impl Placed {
     fn take_input(&mut self, call: &Call, reach: &Reach, asked: &Asked, upstream: &str) -> Result<(), Refusal> {
         let mut run: Vec<Taken> = Vec::new();
         let mut seal = None;
+        let mut answers = Referenced::default();
+        // What the history and the input have already.
+        let mut known: HashSet<String> = self.history.iter().flat_map(|stored| ids(&stored.message)).collect();
         for (at, input) in asked.input.iter().enumerate() {
-            match input {
-                Input::Item(item) => run.push(item.clone()),
-                Input::Reference(id) => {
-                    self.take_run(call, &mut run, &mut seal, upstream)?;
-                    if self.has_item(id) {
-                        continue;
-                    }
-                    let referenced = referenced(call, reach, id)?.ok_or_else(|| {
+            let stored = match input {
+                Input::Item(Taken { id: Some(id), .. }) if known.contains(id) => None,
+                Input::Item(item) => answers.find_same(call, reach, item)?,
+                Input::Reference(id) if known.contains(id) => continue,
+                Input::Reference(id) => match answers.find(call, reach, id)? {
+                    Some(stored) => Some(stored),
+                    None => {
                         let message = format!(
-                            "Item with id '{id}' not found. Items are not persisted when `store` is set to false."
+                            "Item with id '{id}' not found. An item of an earlier response can be named, and one of this \
+                             request's own history, unless `store` was false."
                         );
-                        Refusal { param: Some(format!("input[{at}].id")), ..Refusal::new(404, None, message) }
-                    })?;
+                        let param = Some(format!("input[{at}].id"));
+                        return Err(Refusal { param, ..Refusal::new(404, None, message) });
+                    }
+                },
+            };
+            match (stored, input) {
+                (Some(stored), _) => {
+                    self.take_run(call, &mut run, &mut seal, upstream)?;
+                    known.extend(ids(&stored));
                     match self.input.last_mut() {
                         // Items of one answer are one message again.
-                        Some(last) if last.role == Role::Assistant && same_answer(last, &referenced) => {
-                            last.chunks.extend(referenced.chunks);
+                        Some(last) if last.role == Role::Assistant && same_answer(last, &stored) => {
+                            last.chunks.extend(stored.chunks);
                         }
-                        _ => self.input.push(referenced),
+                        _ => self.input.push(stored),
                     }
                 }
+                (None, Input::Item(item)) => {
+                    known.extend(item.id.clone());
+                    run.push(item.clone());
+                }
+                (None, Input::Reference(_)) => {}
             }
         }
         self.take_run(call, &mut run, &mut seal, upstream)
@@ -312,15 +328,6 @@ impl Placed {
             self.input.push(message);
         }
         Ok(())
-    }
-
-    /// Whether the history has an item already.
-    fn has_item(&self, id: &str) -> bool {
-        let has = |message: &Message| {
-            message.metadata.id.as_deref() == Some(id)
-                || message.chunks.iter().any(|chunk| chunk.id.as_deref() == Some(id))
-        };
-        self.history.iter().any(|stored| has(&stored.message)) || self.input.iter().any(has)
     }
 
     /// The ids of the calls of the history and of the input.
@@ -526,35 +533,9 @@ fn previous_response(call: &Call, reach: &Reach, text: &str) -> Result<Found, Re
     Ok(found)
 }
 
-/// The stored item of an id, as a message of its own.
-fn referenced(call: &Call, reach: &Reach, id: &str) -> Result<Option<Message>, Refusal> {
-    let mut places = Vec::new();
-    if let Some(answer) = ResponseId::of_answer(id) {
-        places.push((reach.home(call, answer.conversation, false), answer.message));
-        places.push((reach.home(call, answer.conversation, true), answer.message));
-    }
-    for (home, index) in places {
-        let page = match home.store.messages(&home.name, index, 1) {
-            Ok(page) => page,
-            Err(Error::NotFound { .. }) => continue,
-            Err(error) => return Err(error.into()),
-        };
-        let Some(stored) = page.into_iter().find(|stored| stored.index == index) else { continue };
-        let items = given(&stored);
-        let Some(item) = items.into_iter().find(|item| item.id == id) else { continue };
-        if item.chunks.is_empty() {
-            return Ok(Some(stored.message));
-        }
-        let is_of = |at: &usize| item.chunks.contains(&stored.chunk_index(*at));
-        let positions: Vec<usize> = (0..stored.message.chunks.len()).filter(is_of).collect();
-        let picked = stored.pick(positions.into_iter());
-        let Message { role, chunks, metadata, .. } = picked.message;
-        let metadata = Metadata { model: metadata.model, provider: metadata.provider, ..Metadata::default() };
-        let mut message = Message::new(role, chunks);
-        message.metadata = metadata;
-        return Ok(Some(message));
-    }
-    Ok(None)
+/// The ids of a message, and of its items.
+fn ids(message: &Message) -> impl Iterator<Item = String> {
+    message.metadata.id.iter().chain(message.chunks.iter().filter_map(|chunk| chunk.id.as_ref())).cloned()
 }
 
 fn same_answer(last: &Message, next: &Message) -> bool {

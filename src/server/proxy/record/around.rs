@@ -5,13 +5,15 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use axum::http::HeaderMap;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
 use super::book::{How, hex};
 use super::meaning::{Key, canonical};
 use crate::history::StoredMessage;
+use crate::json;
+use crate::server::secrets;
 
 /// The field of a message's metadata that says what the proxy knows of it.
 pub(super) const FIELD: &str = "convo";
@@ -30,8 +32,21 @@ pub(super) struct Field {
     at: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "even_null")]
     is: Option<Box<RawValue>>,
+}
+
+/// A value, which may be `null`.
+fn even_null<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::<RawValue>::deserialize(from).map(Some)
+}
+
+/// A value as it is once it was stored: in one line.
+fn in_line(raw: Box<RawValue>) -> Box<RawValue> {
+    if !json::has_line_break(raw.get()) {
+        return raw;
+    }
+    RawValue::from_string(json::compact(raw.get()).into_owned()).unwrap_or(raw)
 }
 
 impl Field {
@@ -132,7 +147,7 @@ pub(super) fn headers(headers: &HeaderMap) -> Named<String> {
 /// The fields of a request but its messages. What an earlier answer has is named, not repeated.
 pub(super) fn fields(key: &Key, request: &[(String, &RawValue)], before: Option<(u64, &Named<Field>)>) -> Named<Field> {
     let around = request.iter().filter(|(name, _)| !MESSAGES.contains(&name.as_str()));
-    let clean = around.filter_map(|(name, raw)| Some((name.clone(), without_secrets(key, name, raw)?)));
+    let clean = around.filter_map(|(name, raw)| Some((name.clone(), in_line(without_secrets(key, name, raw)?))));
     named(key, clean, before)
 }
 
@@ -180,7 +195,8 @@ impl Rewritten {
         };
         let since = before.filter(|(_, before)| all(before.through) == before.all);
         let is_new = |at: usize| since.is_none_or(|(_, before)| at > before.through);
-        let new = items.iter().filter(|(at, _)| is_new(*at)).map(|(at, item)| (at.to_string(), (*item).to_owned()));
+        let new =
+            items.iter().filter(|(at, _)| is_new(*at)).map(|(at, item)| (at.to_string(), in_line((*item).to_owned())));
         Some(Self { since: since.map(|(index, _)| index), through, all: all(through), items: new.collect() })
     }
 }
@@ -211,57 +227,24 @@ fn named(
     found
 }
 
-/// Fields of a tool, or of a server of tools, that hold keys; and those that name a person's device or account.
-const SECRETS: &[&str] = &["authorization", "authorization_token", "headers", "api_key", "access_token"];
-const PERSONAL: &[&str] = &["device_id", "account_uuid", "installation_id", "user_id", "x-codex-installation-id"];
+/// Fields of a request in which keys and personal ids may be at any depth.
+const CONCERNED: &[&str] = &["tools", "mcp_servers", "metadata", "client_metadata", "extra_body"];
 
 /// A field with its secrets replaced, so that equal ones stay equal; as it came if there are none.
 pub(super) fn without_secrets(key: &Key, name: &str, raw: &RawValue) -> Option<Box<RawValue>> {
-    let is_listed = |names: &[&str]| names.iter().any(|name| raw.get().contains(name));
-    let is_concerned = match name {
-        "tools" | "mcp_servers" => is_listed(SECRETS),
-        "metadata" | "client_metadata" => is_listed(PERSONAL),
-        _ => SECRETS.contains(&name),
-    };
-    if !is_concerned {
+    let is_key = secrets::is_key(name) && raw.get() != "null";
+    if !is_key && !(CONCERNED.contains(&name) && secrets::may_be_in(raw.get())) {
         return Some(raw.to_owned());
     }
+    let with =
+        |value: &Value| format!("redacted:{}", hex::encode(&key.digest([canonical(&value.to_string()).as_slice()])));
     let mut value: Value = serde_json::from_str(raw.get()).ok()?;
-    if SECRETS.contains(&name) {
-        replace(key, &mut value);
-    } else {
-        clean(key, &mut value);
+    if is_key {
+        value = with(&value).into();
+    } else if !secrets::replace(&mut value, &with) {
+        return Some(raw.to_owned());
     }
     serde_json::value::to_raw_value(&value).ok()
-}
-
-fn replace(key: &Key, value: &mut Value) {
-    let digest = key.digest([canonical(&value.to_string()).as_slice()]);
-    *value = Value::String(format!("redacted:{}", hex::encode(&digest)));
-}
-
-/// The parser bounds how deep values are nested.
-fn clean(key: &Key, value: &mut Value) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(|item| clean(key, item)),
-        Value::Object(fields) => clean_fields(key, fields),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
-fn clean_fields(key: &Key, fields: &mut Map<String, Value>) {
-    for (name, value) in fields.iter_mut() {
-        let is_named = |names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(name));
-        // What a tool takes as arguments is described, not given.
-        if is_named(&["input_schema", "parameters", "inputSchema"]) {
-            continue;
-        }
-        if is_named(SECRETS) || is_named(PERSONAL) {
-            replace(key, value);
-        } else {
-            clean(key, value);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -313,10 +296,30 @@ mod tests {
     }
 
     #[test]
+    fn a_field_is_read_back_as_it_was_kept() {
+        let request = r#"{"stop":null,"tools":[{"name": "t",
+            "parameters": {"a": 1}}],"model":"m"}"#;
+        let fields = Json::fields(request).unwrap();
+        let kept = super::fields(&Key::new(&[1; 32]), &fields, None);
+        let stored = Json::new(serde_json::to_string(&kept).unwrap()).unwrap();
+        let read: Named<Field> = serde_json::from_str(stored.as_str()).unwrap();
+        let is = |fields: &Named<Field>| fields.values().map(|field| field.is().map(str::to_owned)).collect::<Vec<_>>();
+        assert_eq!(is(&read), is(&kept));
+        assert_eq!(read["stop"].is(), Some("null"));
+        let list = format!("[{request}]");
+        let given = format!(r#"{{"messages":{list}}}"#);
+        let rewritten = Rewritten::of(&Key::new(&[1; 32]), &Json::fields(&given).unwrap(), &BTreeSet::from([0]), None);
+        let stored = Json::new(serde_json::to_string(&rewritten).unwrap()).unwrap();
+        let read: Rewritten = serde_json::from_str(stored.as_str()).unwrap();
+        assert!(read.items().eq(rewritten.unwrap().items()));
+    }
+
+    #[test]
     fn secrets_are_replaced() {
         let request = r#"{"tools":[{"type":"mcp","authorization":"canary","headers":{"a":"canary"},"name":"n"},
             {"name":"t","input_schema":{"properties":{"authorization":{"type":"string"}}}}],
             "mcp_servers":[{"authorization_token":"canary"}],"authorization":"canary",
+            "client_metadata":{"API_KEY":"canary"},"extra_headers":{"a":"canary"},"extra_body":{"api_key":"canary"},
             "metadata":{"device_id":"canary","kept":"as it is"}}"#;
         let text = serde_json::to_string(&of(request, None)).unwrap();
         assert!(!text.contains("canary"), "{text}");

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::server::secrets;
+
 /// Fields of a response that repeat the request, and what they are where it is silent.
 ///
 /// Source: OpenAI API reference, the response object, with its defaults; the Open Responses specification for what has to be in it.
@@ -64,12 +66,17 @@ fn over(mut defaults: Value, given: &Value) -> Value {
     defaults
 }
 
+/// What the store keeps of a key, and a response shows. OpenAI keeps none of the keys of an MCP server (API reference, "MCP tool").
+const NO_KEY: &str = "<redacted>";
+
 fn tool(tool: &Value) -> Value {
     let is_function = tool.get("type").is_some_and(|kind| kind == "function");
     if is_function {
         over(json!({ "description": null, "parameters": null, "strict": null }), tool)
     } else {
-        tool.clone()
+        let mut tool = tool.clone();
+        secrets::replace(&mut tool, &|_| NO_KEY.to_owned());
+        tool
     }
 }
 
