@@ -520,8 +520,14 @@ fn no_key_is_stored_or_logged() {
     let body = json!({
         "model": "m",
         "messages": [{ "role": "user", "content": "hi" }],
-        "mcp_servers": [{ "type": "url", "url": "https://x", "name": "x", "authorization_token": "canary-mcp" }],
-        "tools": [{ "type": "mcp", "server_label": "y", "authorization": "canary-tool", "headers": { "x-key": "canary-header-of-tool" } }],
+        "mcp_servers": [{ "type": "url", "url": "https://x/?sig=canary-url", "name": "x", "authorization_token": "canary-mcp" }],
+        "tools": [
+            { "type": "mcp", "server_label": "y", "authorization": "canary-tool", "headers": { "x-key": "canary-header-of-tool" } },
+            { "type": "mcp", "server_url": "https://canary-user@y/mcp", "Authorization": "canary-capital" },
+        ],
+        "client_metadata": { "api_key": "canary-of-client" },
+        "extra_headers": { "x-key": "canary-extra" },
+        "extra_body": { "aws_secret_access_key": "canary-aws" },
         "metadata": { "user_id": "{\"device_id\":\"canary-device\",\"session_id\":\"s\"}" },
     });
     let keys = [
@@ -532,7 +538,7 @@ fn no_key_is_stored_or_logged() {
         ("x-some-token", "canary-token"),
         ("cookie", "canary-cookie"),
     ];
-    let path = "/v1/messages?key=canary-query&beta=true&access_token=canary-access";
+    let path = "/v1/messages?key=canary-query&beta=true&access_token=canary-access&sig=canary-sig";
     // Servers of models say which key was wrong.
     let echo = json!({ "error": { "message": "Incorrect API key provided: canary-bearer, canary-x-api-key or canary-query.", "type": "x" } });
     let wire = Wire::Anthropic;
@@ -546,7 +552,10 @@ fn no_key_is_stored_or_logged() {
         told += &json!(recorder.messages(settled["conversation"].as_str().unwrap())).to_string();
         if settled["state"] == "complete" {
             let (bytes, replaced) = recorder.request(&got.exchange);
-            assert_eq!(replaced.as_deref(), Some("mcp_servers, metadata, tools"));
+            assert_eq!(
+                replaced.as_deref(),
+                Some("client_metadata, extra_body, extra_headers, mcp_servers, metadata, tools")
+            );
             told += &String::from_utf8(bytes).unwrap();
         }
         let (head, _) = recorder.asked();

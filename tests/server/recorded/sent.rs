@@ -77,6 +77,26 @@ fn a_request_comes_back_byte_for_byte() {
     }
 }
 
+/// Many clients write each field that they know, and some in lines.
+#[test]
+fn a_request_of_several_lines_with_nulls_is_as_it_was_sent() {
+    let mut recorder = Recorder::with("sled:DIR/store", "", &[]);
+    let user = |text: &str| json!({ "role": "user", "content": text });
+    let tools = json!([{ "name": "t", "description": "a tool of some words", "input_schema": { "type": "object" } }]);
+    let body = |messages: &[Value]| {
+        let body = json!({ "model": "m", "stop": null, "temperature": null, "tools": tools, "messages": messages });
+        serde_json::to_string_pretty(&body).unwrap()
+    };
+    let list = [user("hi"), json!({ "role": "assistant", "content": "yes 0" }), user("on")];
+    let bodies = [body(&list[..1]), body(&list)];
+    let exchanges: Vec<String> =
+        bodies.iter().enumerate().map(|(at, body)| ask(&recorder, "s", body, &format!("yes {at}"), at)).collect();
+    recorder.kill_and_restart();
+    for (exchange, body) in exchanges.iter().zip(&bodies) {
+        is_as_sent(&recorder, exchange, body);
+    }
+}
+
 #[test]
 fn what_was_redacted_is_in_no_request_any_more() {
     let recorder = Recorder::open();

@@ -598,6 +598,50 @@ fn items_are_named_by_their_ids() {
     assert!(body["messages"][1].to_string().contains("\"sig\""), "{body}");
 }
 
+/// A client that keeps the history sends what it was given: the item of reasoning without the signature, which only the log has.
+#[test]
+fn an_item_that_comes_back_is_the_stored_one() {
+    let server = server("memory:", "anthropic", &[]);
+    let client = server.client();
+    let answer = [
+        json!({ "type": "thinking", "thinking": "Hm.", "signature": "sig" }),
+        json!({ "type": "text", "text": "I look." }),
+        json!({ "type": "tool_use", "id": "toolu_1", "name": "look", "input": { "at": 1 } }),
+    ];
+    server.answers(Reply::of_events(&Wire::Anthropic.events(&answer, 1)));
+    let first = create(client, json!("1"), json!({}));
+    sent(&server);
+    let mut input = vec![json!({ "role": "user", "content": "1" })];
+    input.extend(first["output"].as_array().unwrap().iter().cloned());
+    input.push(json!({ "type": "function_call_output", "call_id": "toolu_1", "output": "2" }));
+    server.answers(says(Wire::Anthropic, "two"));
+    create(client, json!(input), json!({}));
+    let body: Value = serde_json::from_str(&sent(&server)).unwrap();
+    assert_eq!(body["messages"][1], json!({ "role": "assistant", "content": answer }));
+    // What the client has changed is another item.
+    input[2]["content"][0]["text"] = json!("I looked.");
+    server.answers(says(Wire::Anthropic, "three"));
+    create(client, json!(input), json!({}));
+    let body = sent(&server);
+    assert!(body.contains("I looked.") && !body.contains("I look."), "{body}");
+}
+
+#[test]
+fn no_key_of_a_server_of_tools_is_stored_or_given_back() {
+    let server = server("memory:", "openai-responses", &[]);
+    let client = server.client();
+    let tools = json!([{
+        "type": "mcp", "server_label": "x", "server_url": "https://canary-user@h/mcp?token=canary-query",
+        "authorization": "canary-token", "headers": { "x-key": "canary-header" },
+    }]);
+    server.answers(says(Wire::Responses, "one"));
+    let first = create(client, json!("1"), json!({ "tools": tools }));
+    assert!(sent(&server).contains("canary-token"), "the upstream needs it");
+    let conversation = server.conversations()[0]["conversation"].as_str().unwrap().to_owned();
+    let told = json!([first, client.get(&path(&first)).ok(), server.messages(&conversation)]).to_string();
+    assert!(!told.contains("canary") && told.contains("@h/mcp"), "{told}");
+}
+
 #[test]
 fn a_response_is_its_owners() {
     let server = server("memory:", "openai-chat", &["ada", "bob"]);
