@@ -500,6 +500,44 @@ fn parameter(path: &str) -> &str {
     WHOLE.into_iter().find(|whole| path.starts_with(whole)).unwrap_or(path)
 }
 
+/// A request with a signature says by its wire and its model who made it: gh:openai/codex#8145.
+#[test]
+fn a_signature_of_a_request_goes_to_its_maker_only() {
+    const SIGNED: &str = "TUFSSy03";
+    let said = json!([{ "type": "thinking", "thinking": "hm", "signature": SIGNED }, { "type": "text", "text": "b" }]);
+    let user = json!({ "role": "user", "content": "a" });
+    let of_anthropic = json!({ "model": "claude-sonnet-4-5", "max_tokens": 9,
+        "messages": [user, { "role": "assistant", "content": said }, user] });
+    let of_nobody = with(&of_anthropic, "model", &Value::Null);
+    let part = json!({ "functionCall": { "name": "f", "args": {} }, "thoughtSignature": SIGNED });
+    let of_gemini = json!({ "contents": [{ "role": "user", "parts": [{ "text": "a" }] }, { "role": "model", "parts": [part] },
+        { "role": "user", "parts": [{ "functionResponse": { "name": "f", "response": { "result": "1" } } }] }] });
+    let thought = json!({ "reasoningContent": { "reasoningText": { "text": "hm", "signature": SIGNED } } });
+    let of_converse = json!({ "messages": [{ "role": "user", "content": [{ "text": "a" }] },
+        { "role": "assistant", "content": [thought, { "text": "b" }] }, { "role": "user", "content": [{ "text": "a" }] }] });
+    let table = [
+        ("anthropic", &of_anthropic, "openai-responses", Some("gpt-5"), false),
+        ("anthropic", &of_anthropic, "openai-responses", None, false),
+        ("anthropic", &of_nobody, "openai-responses", None, false),
+        ("anthropic", &of_anthropic, "gemini", None, false),
+        ("anthropic", &of_anthropic, "gemini/vertex", None, false),
+        ("anthropic", &of_anthropic, "bedrock-converse", Some("us.amazon.nova-pro-v1:0"), false),
+        ("anthropic", &of_anthropic, "bedrock-converse", Some("us.anthropic.claude-sonnet-4-5-20250929-v1:0"), true),
+        ("anthropic", &of_anthropic, "bedrock-converse", None, true),
+        ("gemini", &of_gemini, "openai-responses", Some("gpt-5"), false),
+        ("gemini", &of_gemini, "anthropic", Some("claude-sonnet-4-5"), false),
+        ("bedrock-converse", &of_converse, "openai-responses", Some("gpt-5"), false),
+        ("bedrock-converse", &of_converse, "gemini", None, false),
+    ];
+    for (from, request, to, model, is_sent) in table {
+        let mut options = PromptOptions::new();
+        options.model = model.map(str::to_owned);
+        let prompt = repair(from.parse().unwrap(), to.parse().unwrap(), &request.to_string(), &options).unwrap();
+        let text = prompt.request.get();
+        assert_eq!(text.contains(SIGNED), is_sent, "{from} to {to} {model:?}: {text}");
+    }
+}
+
 const SETTINGS: &str = "<!-- The parameters are written by tests/library/crossing.rs: UPDATE=1. -->\n";
 
 #[test]

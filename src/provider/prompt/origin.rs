@@ -95,7 +95,7 @@ fn is_maker(provider: &str) -> bool {
 }
 
 /// Who makes the model of this name, if the name shows it.
-fn maker(model: &str) -> Option<&'static str> {
+pub(crate) fn maker(model: &str) -> Option<&'static str> {
     let words = words(model);
     words.first().and_then(|first| stem(first)).map(|(_, maker)| maker)
 }

@@ -12,15 +12,16 @@ use super::smallest::edit;
 use super::tools::crossing;
 use crate::error::{Error, Result};
 use crate::history::{Conversation, MessageState, ReportLine, Rule, StoredMessage};
-use crate::json::fields::{Fields, array};
+use crate::json::fields::{Fields, array, string};
 use crate::json::object::merged;
-use crate::model::Message;
-use crate::provider::WIRES;
+use crate::model::{Body, Message, Role};
 use crate::provider::check::judge::check;
 use crate::provider::prompt::options::{FinishedTools, Images, NoContent, PromptOptions, Thinking};
+use crate::provider::prompt::origin::maker;
 use crate::provider::prompt::render::{Prompt, render};
 use crate::provider::read::parse::{Readable, Request};
 use crate::provider::target::{Target, Wire};
+use crate::provider::{WIRES, anthropic, bedrock_converse, openai_chat};
 
 /// Reads a request of one wire, and writes it as a target takes it: the messages in it are reconciled and rendered as if
 /// they came from a store.
@@ -77,7 +78,11 @@ pub fn repair(from: Target, target: Target, request: &str, options: &PromptOptio
     let (options, lost) =
         if crosses { crossing(from, &mut rest, options) } else { (Cow::Borrowed(options), Vec::new()) };
     let places = parsed.places;
-    let messages: Vec<StoredMessage> = (0..).zip(parsed.messages).map(|(at, message)| stored(at, message)).collect();
+    let mut messages: Vec<StoredMessage> =
+        (0..).zip(parsed.messages).map(|(at, message)| stored(at, message)).collect();
+    if crosses {
+        state_origin(from, target, before.peek("model").and_then(string), &mut messages);
+    }
     let prompt = render(target, &Conversation::new(messages.clone()), &options)?;
     let mut report = parsed.notes;
     // What came on a wire was made there, as far as anybody can tell.
@@ -169,6 +174,23 @@ fn stored(index: u64, message: Message) -> StoredMessage {
     let chunk_indexes = (0..).take(message.chunks.len()).collect();
     let seq = index + 1;
     StoredMessage { index, state: MessageState::Complete, first_seq: seq, last_seq: seq, chunk_indexes, message }
+}
+
+/// States who made what the model said in a request that goes to another wire, as far as the request tells: its model, or else
+/// the wire that it is of. Signatures and encrypted thinking are good for their maker only.
+fn state_origin(from: Target, target: Target, model: Option<String>, messages: &mut [StoredMessage]) {
+    let maker = model.as_deref().and_then(maker);
+    // Claude is on both, and its signatures hold on both: the model decides.
+    let has_claude = |wire: &Wire| [anthropic::manner::NAME, bedrock_converse::manner::NAME].contains(&wire.name);
+    let may_share = has_claude(from.wire()) && has_claude(target.wire());
+    // Servers of any model speak this wire.
+    let is_anybodys = from.wire().name == openai_chat::manner::NAME && from.dialect().is_none();
+    let provider = maker.or_else(|| (!is_anybodys).then(|| (from.wire().provider)(from))).filter(|_| !may_share);
+    for stored in messages.iter_mut().filter(|stored| stored.message.role == Role::Assistant) {
+        let made = &mut stored.message.metadata;
+        made.provider = made.provider.take().or_else(|| provider.map(str::to_owned));
+        made.model = made.model.take().or_else(|| model.clone());
+    }
 }
 
 /// The wire that a request looks like, if that is another one than it is read as: `read_as` refuses it, and the other leaves
