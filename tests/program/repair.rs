@@ -88,6 +88,32 @@ fn a_request_of_another_wire_is_refused() {
     }
 }
 
+/// A field that a server or a store adds to its messages is no block of another wire.
+#[test]
+fn a_broken_chat_with_fields_of_its_servers_is_one() {
+    let place = Place::new();
+    let call = r#""content": null, "tool_calls": [{"id": "call00001", "type": "function", "function": {"name": "f", "arguments": "{}"}}]"#;
+    let fields = [
+        ("openai-chat", r#""provider_specific_fields": {"refusal": null}"#),
+        ("openai-chat", r#""annotations": [{"type": "url_citation"}]"#),
+        ("openai-chat", r#""timestamp": 1722470400"#),
+        ("openai-chat/mistral", r#""prefix": false"#),
+    ];
+    for (target, field) in fields {
+        for said in [call, r#""content": "a""#] {
+            let request = format!(
+                r#"{{"messages": [{{"role": "user", "content": "q"}}, {{"role": "assistant", {said}, {field}}}, {{"role": "user", "content": null}},
+                {{"role": "user", "content": "b"}}]}}"#
+            );
+            for command in ["check", "repair"] {
+                let run = place.run_with(&[command, "--for", target], request.as_str());
+                assert!(!run.stderr.contains("looks like"), "{target}, {field}: {}", run.stderr);
+                assert!(!run.stdout.is_empty(), "{target}, {field}: {}", run.stderr);
+            }
+        }
+    }
+}
+
 #[test]
 fn a_request_that_another_wire_reads_better_is_noted() {
     let place = Place::new();

@@ -225,7 +225,32 @@ fn refuse_other_wire(from: Target, text: &Readable<'_>) -> Result<()> {
 /// The wire that a request looks like of which `from` cannot read so many messages.
 fn other_wire(from: Target, text: &Readable<'_>, strange: usize) -> Option<&'static Wire> {
     let (wire, less) = likely(from, text)?;
-    (less * 2 <= strange && !is_accepted(from, text)).then_some(wire)
+    (less * 2 <= strange && reads_more(Target::of(wire), from, text) && !is_accepted(from, text)).then_some(wire)
+}
+
+/// Whether a wire reads more than another in some message, and less in none. A message may have fields of a store's own, which
+/// one wire keeps and another does not; what it says tells whose it is.
+fn reads_more(wire: Target, than: Target, text: &Readable<'_>) -> bool {
+    let Some(items) = text.raw().ok().and_then(|request| items(wire, request)) else { return false };
+    let read = |target: Target, item: &RawValue| {
+        let list = RawValue::from_string(format!("[{}]", item.get())).ok()?;
+        let parsed = (target.wire().parse)(target, &mut Fields::one(target.wire().messages, &list)).ok()?;
+        let chunks = parsed.messages.iter().flat_map(|message| &message.chunks);
+        Some(chunks.filter(|chunk| !matches!(chunk.body, Body::Opaque { .. })).count())
+    };
+    let pairs = items.into_iter().map(|item| (read(wire, item), read(than, item)));
+    let (mut more, mut less) = (false, false);
+    for (of_wire, of_other) in pairs {
+        more |= of_wire > of_other;
+        less |= of_wire < of_other;
+    }
+    more && !less
+}
+
+/// The messages of a request of that wire, or of their array.
+fn items(target: Target, request: &RawValue) -> Option<Vec<&RawValue>> {
+    let is_list = request.get().starts_with('[');
+    array(if is_list { request } else { Fields::of(request)?.peek(target.wire().messages)? })
 }
 
 /// Whether `from` refuses nothing of the request.
@@ -255,10 +280,7 @@ fn likely(from: Target, text: &Readable<'_>) -> Option<(&'static Wire, usize)> {
 
 /// How many of its messages a wire cannot read as they stand, and how many there are.
 fn strange(target: Target, text: &Readable<'_>) -> Option<(usize, usize)> {
-    let request: &RawValue = text.raw().ok()?;
-    let list =
-        if request.get().starts_with('[') { request } else { Fields::of(request)?.peek(target.wire().messages)? };
-    let items = array(list)?;
+    let items = items(target, text.raw().ok()?)?;
     let strange = items.iter().filter(|item| Reading::of_item(target, item).is_strange).count();
     Some((strange, items.len()))
 }
