@@ -120,9 +120,10 @@ impl<'a> Picture<'a> {
         if is_web_address(&image.url) {
             return Ok(Self::Address(&image.url));
         }
-        let Some(data) = DataUrl::parse(&image.url).or_else(|| bare(&image.url)) else {
+        let Some(given) = DataUrl::parse(&image.url).or_else(|| bare(&image.url)) else {
             return Err(Unfit::NoAddress);
         };
+        let data = given.unwrapped();
         if !data.base64 {
             return Err(Unfit::UrlNotBase64);
         }
@@ -139,8 +140,8 @@ impl<'a> Picture<'a> {
             }
         };
         let mended = match (media_type == data.media_type, matches!(base64, Cow::Borrowed(_))) {
-            (true, true) => None,
-            (true, false) => Some(Mended::Canonical),
+            (true, true) if data == given => None,
+            (true, _) => Some(Mended::Canonical),
             (false, _) if data.payload.len() == image.url.len() => Some(Mended::Bare(media_type.to_owned())),
             (false, _) => Some(Mended::Labelled(data.media_type.to_owned(), media_type.to_owned())),
         };
@@ -165,7 +166,7 @@ fn bare(url: &str) -> Option<DataUrl<'_>> {
 /// The base64 data of a chunk that has them as such or in a data URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Payload<'a> {
-    /// As labelled; may be empty.
+    /// As labelled, or else as the bytes show; may be empty.
     pub(crate) media_type: &'a str,
     pub(crate) base64: Cow<'a, str>,
     /// What was not as it should be, and was mended.
@@ -184,7 +185,7 @@ impl<'a> Payload<'a> {
     }
 
     fn of(data: Option<&'a str>, url: Option<&'a str>, media_type: Option<&'a str>) -> Result<Self, Unfit> {
-        let from_url = url.and_then(DataUrl::parse).filter(|url| url.base64);
+        let from_url = url.and_then(DataUrl::parse).filter(|url| url.base64).map(DataUrl::unwrapped);
         let from_data = data.map(|data| {
             let parsed = DataUrl::parse(data).filter(|url| url.base64);
             parsed.map_or((None, data), |url| (Some(url.media_type), url.payload))
@@ -197,7 +198,8 @@ impl<'a> Payload<'a> {
         };
         let base64 = normalize_base64(data).ok_or(Unfit::NotBase64)?;
         let mended = matches!(base64, Cow::Owned(_)).then_some(Mended::Canonical);
-        let media_type = media_type.or(labelled).unwrap_or_default();
+        let labelled = media_type.or(labelled).filter(|label| !label.is_empty());
+        let media_type = labelled.or_else(|| shown(&base64)).unwrap_or_default();
         Ok(Self { media_type, base64, mended })
     }
 

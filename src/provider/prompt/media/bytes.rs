@@ -36,6 +36,13 @@ impl<'a> DataUrl<'a> {
         let media_type = parameters.next().unwrap_or_default();
         Some(Self { media_type, base64: parameters.any(|parameter| parameter == "base64"), payload })
     }
+
+    /// The data, where a whole data URL is in the place of them.
+    pub(crate) fn unwrapped(self) -> Self {
+        let Some(inner) = Self::parse(self.payload).filter(|inner| self.base64 && inner.base64) else { return self };
+        let media_type = if self.media_type.is_empty() { inner.media_type } else { self.media_type };
+        Self { media_type, ..inner }
+    }
 }
 
 /// What is wrong with the URL of an image.
@@ -192,6 +199,21 @@ mod tests {
         ];
         for (text, wanted) in table {
             assert_eq!(DataUrl::parse(text), wanted, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_data_url_in_the_place_of_data_is_unwrapped() {
+        let table = [
+            ("data:image/png;base64,data:image/jpeg;base64,AAAA", ("image/png", "AAAA")),
+            ("data:;base64,data:image/jpeg;base64,AAAA", ("image/jpeg", "AAAA")),
+            ("data:image/png;base64,AAAA", ("image/png", "AAAA")),
+            ("data:image/png;base64,data:,AAAA", ("image/png", "data:,AAAA")),
+            ("data:text/plain,data:image/png;base64,AAAA", ("text/plain", "data:image/png;base64,AAAA")),
+        ];
+        for (text, wanted) in table {
+            let found = DataUrl::parse(text).map(DataUrl::unwrapped);
+            assert_eq!(found.map(|url| (url.media_type, url.payload)), Some(wanted), "{text}");
         }
     }
 
