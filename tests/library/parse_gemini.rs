@@ -79,10 +79,31 @@ fn a_refused_request_is_repaired() {
     let repaired = repair(TARGET, TARGET, request, &PromptOptions::new()).unwrap();
     prompts::assert_accepted(TARGET, &repaired);
     let text = repaired.request.get();
-    assert!(text.contains(r#"{"functionResponse":{"name":"g","response":{"result":"[\"x\"]"}}}"#), "{text}");
+    assert!(text.contains(r#"{"functionResponse":{"name":"g","response":{"result":["x"]}}}"#), "{text}");
     assert!(text.ends_with(r#""generationConfig":{"temperature":0.20}}"#), "{text}");
     let rules: Vec<Rule> = repaired.report.iter().map(|line| line.rule).collect();
     assert_eq!(rules, [Rule::PendingAnswered]);
+}
+
+#[test]
+fn a_response_that_is_no_object_is_its_result() {
+    let table = [
+        (r#""x""#, r#"{"result":"x"}"#),
+        (r#"["x"]"#, r#"{"result":["x"]}"#),
+        (r#"["x","y"]"#, r#"{"result":["x","y"]}"#),
+        (r#"[1, {"a": 2}]"#, r#"{"result":[1,{"a":2}]}"#),
+        ("5", r#"{"result":5}"#),
+    ];
+    for (given, wanted) in table {
+        let request = format!(
+            r#"{{"contents":[{{"role":"user","parts":[{{"text":"a"}}]}},{{"role":"model","parts":[{{"functionCall":{{"name":"f","args":{{}}}}}}]}},
+            {{"role":"user","parts":[{{"functionResponse":{{"name":"f","response":{given}}}}}]}}]}}"#
+        );
+        let repaired = repair(TARGET, TARGET, &request, &PromptOptions::new()).unwrap();
+        prompts::assert_accepted(TARGET, &repaired);
+        let text = repaired.request.get();
+        assert!(text.contains(&format!(r#"{{"functionResponse":{{"name":"f","response":{wanted}}}}}"#)), "{text}");
+    }
 }
 
 #[test]

@@ -231,8 +231,12 @@ fn response(mut fields: Fields<'_>, names: &mut Names) -> Chunk {
     Chunk { extra: fields.extra(Owner::Chunk), ..body.into() }
 }
 
-/// The output that would be written so; any other object is a JSON value.
+/// The output that would be written so; any other object is a JSON value. What is no object is its `result`.
 fn output(raw: &RawValue) -> (Output, Option<bool>) {
+    let is_given = raw.get().starts_with('{') || raw.get() == "null";
+    let wrapped = (!is_given).then(|| format!("{{\"result\":{}}}", json::compact(raw.get())));
+    let wrapped = wrapped.and_then(|object| RawValue::from_string(object).ok());
+    let raw = wrapped.as_deref().unwrap_or(raw);
     let of = |key: &str| {
         let mut fields = Fields::of(raw)?;
         let texts = texts(fields.take(key)?)?;
