@@ -96,6 +96,36 @@ fn a_refused_request_is_repaired() {
     assert_eq!(rules, [Rule::OutcomeUnknown, Rule::ThinkingLeftOut]);
 }
 
+/// What a request holds, the items between a question and a last word, and what is sent in their place.
+fn repaired_items(items: &str) -> Value {
+    let request = format!(
+        r#"{{"model":"gpt-5","input":[{{"role":"user","content":"q"}},{items},{{"role":"user","content":"b"}}]}}"#
+    );
+    let repaired = repair(TARGET, TARGET, &request, &PromptOptions::new()).unwrap();
+    prompts::assert_accepted(TARGET, &repaired);
+    let again = repair(TARGET, TARGET, repaired.request.get(), &PromptOptions::new()).unwrap();
+    assert_eq!(again.request.get(), repaired.request.get());
+    let mut request: Value = serde_json::from_str(repaired.request.get()).unwrap();
+    let input = request["input"].as_array_mut().unwrap();
+    input.pop();
+    input.remove(0);
+    request["input"].take()
+}
+
+/// gh:openai/openai-agents-python#1855: "No tool output found for local shell call".
+#[test]
+fn a_call_of_a_local_shell_is_answered() {
+    let call = r#"{"type":"local_shell_call","id":"lsh_1","call_id":"c1","status":"completed","action":{"type":"exec","command":["ls"],"env":{}}}"#;
+    let items = repaired_items(call);
+    assert_eq!((&items[0], items.as_array().unwrap().len()), (&serde_json::from_str(call).unwrap(), 2));
+    assert_eq!((&items[1]["type"], &items[1]["call_id"]), (&"local_shell_call_output".into(), &"c1".into()));
+    // By either name of the id, as the guide has it and as the official type has it.
+    for id in ["call_id", "id"] {
+        let answered = format!(r#"{call},{{"type":"local_shell_call_output","{id}":"c1","output":"a"}}"#);
+        assert_eq!(repaired_items(&answered), serde_json::from_str::<Value>(&format!("[{answered}]")).unwrap());
+    }
+}
+
 #[test]
 fn a_conversation_that_is_in_order_comes_back_as_it_is() {
     let request = concat!(

@@ -181,7 +181,8 @@ pub(crate) fn check_item(item: &Object, place: &str, stored: bool, out: &mut Fin
     let Some(of) = item_type(item) else {
         let name = item.get("type").unwrap_or(&Value::Null);
         let finding = OR_03.at(format!("{place}.type"), format!("type is {}", kind(name)));
-        return out.push(if name.is_string() { finding.with_level(Level::Unknown) } else { finding });
+        let is_known = name.as_str().is_none_or(is_part_of_any);
+        return out.push(if is_known { finding } else { finding.with_level(Level::Unknown) });
     };
     let role = item.get("role").unwrap_or(&Value::Null);
     if of.name == "message" && !role.as_str().is_some_and(|role| ROLES.contains(&role)) {
@@ -310,10 +311,8 @@ fn check_parts(parts: &[Value], allowed: &[&str], place: &str, out: &mut Finding
         if !name.as_str().is_some_and(|name| allowed.contains(&name)) {
             let problem = format!("type is {}, allowed are {}", kind(name), allowed.join(", "));
             let finding = OR_17.at(format!("{place}.type"), problem);
-            let known = || {
-                name.as_str().is_some_and(|name| [INPUT_PARTS, OUTPUT_PARTS, OF_OTHER_WIRES].concat().contains(&name))
-            };
-            out.push(if name.is_string() && !known() { finding.with_level(Level::Unknown) } else { finding });
+            let is_known = name.as_str().is_none_or(is_part_of_any);
+            out.push(if is_known { finding } else { finding.with_level(Level::Unknown) });
         }
         if name == "input_image" {
             check_image(part, &place, out);
@@ -322,6 +321,11 @@ fn check_parts(parts: &[Value], allowed: &[&str], place: &str, out: &mut Finding
             out.push(OR_24.at(place, "neither file_id nor file_url nor file_data"));
         }
     }
+}
+
+/// Whether this is the type of a part, of this wire or of another.
+fn is_part_of_any(name: &str) -> bool {
+    [INPUT_PARTS, OUTPUT_PARTS, OF_OTHER_WIRES].iter().any(|names| names.contains(&name))
 }
 
 fn check_image(image: &Object, place: &str, out: &mut Findings) {
@@ -370,7 +374,7 @@ fn check_pairs(items: &[&Object], continues: bool, out: &mut Findings) {
         if item_type(item).is_none_or(|of| of.by_model && of.output.is_empty()) {
             others.extend(text(item, "call_id"));
         }
-        let (Some(of), Some(id)) = (item_type(item), text(item, "call_id")) else { continue };
+        let (Some(of), Some(id)) = (item_type(item), call_id(item)) else { continue };
         let place = format!("input[{i}].call_id");
         if !of.output.is_empty() {
             let earlier = *calls.entry((of.output, id)).or_insert(i);
@@ -439,6 +443,12 @@ fn is_by_model(item: &Object) -> bool {
 fn bears_server_id(item: &Object) -> bool {
     item_type(item).is_some_and(|of| ["function_call", "message"].contains(&of.name))
         && text(item, "id").is_some_and(|id| SERVER_IDS.iter().any(|prefix| id.starts_with(prefix)))
+}
+
+/// The id by which a call and its output know each other. The official type of a local shell's output calls it `id`.
+fn call_id(item: &Object) -> Option<&str> {
+    let is_shells = || item_type(item).is_some_and(|of| of.name == "local_shell_call_output");
+    text(item, "call_id").or_else(|| text(item, "id").filter(|_| is_shells()))
 }
 
 fn text<'a>(item: &'a Object, key: &str) -> Option<&'a str> {

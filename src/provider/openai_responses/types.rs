@@ -39,7 +39,7 @@ pub(crate) static ITEMS: &[ItemType] = &[
     given("shell_call_output", &SHELL_CALL_OUTPUT),
     by_model("apply_patch_call", "", "apply_patch_call_output", &PATCH_CALL),
     given("apply_patch_call_output", &PATCH_CALL_OUTPUT),
-    by_model("local_shell_call", "lsh", "", &LOCAL_SHELL_CALL),
+    by_model("local_shell_call", "lsh", "local_shell_call_output", &LOCAL_SHELL_CALL),
     given("local_shell_call_output", &LOCAL_SHELL_CALL_OUTPUT),
     by_model("web_search_call", "ws", "", &WEB_SEARCH_CALL),
     by_model("file_search_call", "fs", "", &FILE_SEARCH_CALL),
@@ -255,8 +255,10 @@ static LOCAL_SHELL_CALL: Shape = Shape(&[
     required("status", STATUS),
     required("type", &[OneOf(&["local_shell_call"])]),
 ]);
+/// The server wants `call_id`, which is not in the type (gh:openai/openai-agents-python#1855).
 static LOCAL_SHELL_CALL_OUTPUT: Shape = Shape(&[
     required("id", &[String]),
+    optional("call_id", &[String]),
     required("output", &[String]),
     required("type", &[OneOf(&["local_shell_call_output"])]),
     optional("status", STATUS_OR_NULL),

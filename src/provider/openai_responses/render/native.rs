@@ -313,7 +313,7 @@ impl NativeItem<'_> {
             "apply_patch_call" => {
                 json!({"type": "apply_patch_call_output", "call_id": id, "status": "failed", "output": why})
             }
-            "local_shell_call" => json!({"type": "local_shell_call_output", "id": id, "output": why}),
+            "local_shell_call" => json!({"type": "local_shell_call_output", "call_id": id, "output": why}),
             "tool_search_call" if self.text("execution") == "client" => {
                 json!({"type": "tool_search_output", "call_id": id, "execution": "client", "status": "completed", "tools": []})
             }
