@@ -112,6 +112,73 @@ fn repaired_items(items: &str) -> Value {
     request["input"].take()
 }
 
+/// Frameworks send what belongs to a chat: gh:MervinPraison/PraisonAI#3934, gh:langchain-ai/langchainjs#11248,
+/// gh:aplpolaris/promptfx#724.
+#[test]
+fn what_was_written_for_another_wire_is_said_in_the_words_of_this_one() {
+    let call = r#"{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"}"#;
+    let output = r#"{"type":"function_call_output","call_id":"c1","output":"r"}"#;
+    let picture = r#"{"type":"input_image","image_url":"https://x.test/a.png"}"#;
+    let user = |parts: &str| format!(r#"{{"type":"message","role":"user","content":[{parts}]}}"#);
+    let hi = r#"{"type":"input_text","text":"hi"}"#;
+    let table = [
+        // Parts.
+        (
+            r#"{"role":"user","content":[{"type":"text","text":"hi"},{"type":"image_url","image_url":{"url":"https://x.test/a.png"}}]}"#,
+            user(&format!("{hi},{picture}")),
+        ),
+        (
+            r#"{"role":"user","content":[{"type":"image","source":{"type":"url","url":"https://x.test/a.png"}}]}"#,
+            user(picture),
+        ),
+        (
+            r#"{"role":"user","content":[{"type":"input_image","image_url":{"url":"https://x.test/a.png"}}]}"#,
+            user(picture),
+        ),
+        (
+            r#"{"role":"user","content":[{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,JVBERi0="}}]}"#,
+            user(r#"{"type":"input_file","filename":"a.pdf","file_data":"data:application/pdf;base64,JVBERi0="}"#),
+        ),
+        (
+            r#"{"role":"user","content":[{"type":"file","file":{"file_id":"file-1"}}]}"#,
+            user(r#"{"type":"input_file","file_id":"file-1"}"#),
+        ),
+        (
+            r#"{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://x.test/a.png","detail":"high"}}]}"#,
+            user(r#"{"type":"input_image","image_url":"https://x.test/a.png","detail":"high"}"#),
+        ),
+        // The bytes show what it is.
+        (
+            r#"{"role":"user","content":[{"type":"text","text":"hi"},{"type":"input_file","file_data":"JVBERi0="}]}"#,
+            user(&format!(
+                r#"{hi},{{"type":"input_file","filename":"file","file_data":"data:application/pdf;base64,JVBERi0="}}"#
+            )),
+        ),
+        // A part that nobody knows is no item.
+        (r#"{"role":"user","content":[{"type":"text","text":"hi"},{"type":"hologram","beam":"b"}]}"#, user(hi)),
+        // Parts in the place of items.
+        (r#"{"type":"text","text":"hi"}"#, user(hi)),
+        (r#"{"type":"image_url","image_url":{"url":"https://x.test/a.png"}}"#, user(picture)),
+        // Calls.
+        (
+            r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},
+               {"role":"tool","tool_call_id":"c1","content":"r"}"#,
+            format!("{call},{output}"),
+        ),
+        (
+            r#"{"role":"assistant","content":"hi","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},
+               {"type":"function_call_output","call_id":"c1","output":"r"}"#,
+            format!(
+                r#"{{"type":"message","role":"assistant","content":[{{"type":"output_text","text":"hi"}}]}},{call},{output}"#
+            ),
+        ),
+    ];
+    for (given, wanted) in table {
+        let wanted: Value = serde_json::from_str(&format!("[{wanted}]")).unwrap();
+        assert_eq!(repaired_items(given), wanted, "{given}");
+    }
+}
+
 /// gh:openai/openai-agents-python#1855: "No tool output found for local shell call".
 #[test]
 fn a_call_of_a_local_shell_is_answered() {

@@ -10,9 +10,10 @@ use serde_json::value::RawValue;
 use crate::error::Result;
 use crate::history::report::Fact;
 use crate::json;
-use crate::json::fields::{Fields, is_empty, string, text};
+use crate::json::fields::{Fields, array, is_empty, string, text};
 use crate::model::extra::{Owner, compact, json};
 use crate::model::{Audio, Body, Chunk, File, Image, Json, Message, Native, Output, Part, PartBody, Role};
+use crate::provider::anthropic::read::request as anthropic;
 use crate::provider::openai_responses::manner::{NAME, PROVIDER};
 use crate::provider::read::parsed::{Notes, Parsed, ROLES, RoleNames, Spot, no_messages, stranger, words};
 use crate::provider::target::Target;
@@ -110,12 +111,18 @@ const ROLE_NAMES: RoleNames = RoleNames { known: ROLES, same: &["system", "devel
 /// Outputs that calls of functions have.
 const OUTPUTS: &[&str] = &["function_call_output", "custom_tool_call_output"];
 
+/// Types of parts that are the user's wherever they stand.
+const STRAY_PARTS: &[&str] =
+    &["text", "input_text", "input_image", "input_file", "input_audio", "image_url", "file", "image", "document"];
+
 /// The message that an item is; `None` if the model said it.
 fn given(fields: &Fields<'_>, raw: &RawValue, notes: &mut Notes<'_>) -> Option<Message> {
     let kind = kind(fields);
     match kind.as_str() {
         "message" => message(fields.clone(), notes),
         kind if OUTPUTS.contains(&kind) => Some(output(fields.clone(), notes)),
+        // A part in the place of a message.
+        kind if STRAY_PARTS.contains(&kind) => Some(Message::new(Role::User, part(raw))),
         kind if is_given(kind, fields.peek("execution").is_some_and(|raw| raw.get() == "\"client\"")) => {
             Some(Message::new(Role::User, opaque(kind, raw)))
         }
@@ -175,12 +182,16 @@ fn output_part(raw: &RawValue) -> Option<Part> {
     Some(Part { body, extra })
 }
 
-/// A part as a chunk, kept as it came where the chunk would not give it back. What is not known becomes an opaque one.
+/// A part as a chunk, kept as it came where the chunk would not give it back. The attachments of other wires are what they are
+/// there. What is not known becomes an opaque one.
 fn part(raw: &RawValue) -> Option<Chunk> {
     let Some(mut fields) = Fields::of(raw) else {
         return string(raw).map(Chunk::text).or_else(|| opaque("part", raw));
     };
     let kind = fields.text("type").unwrap_or_default();
+    if let Some(own) = of_chat(&kind, &fields) {
+        return part(&own);
+    }
     let (body, known): (_, &[&str]) = match kind.as_str() {
         "input_text" | "output_text" | "text" => (text_of(&mut fields)?, &["text", "annotations", "logprobs"]),
         "refusal" => (Body::Refusal { text: fields.text("refusal")? }, &["refusal"]),
@@ -190,10 +201,39 @@ fn part(raw: &RawValue) -> Option<Chunk> {
         }
         "input_file" => (file(&mut fields), &["filename", "file_data", "file_url"]),
         "input_audio" => (audio(fields.object("input_audio")?), &["input_audio"]),
+        "image" | "document" => return anthropic::block(raw, PROVIDER),
         _ => return opaque(&kind, raw),
     };
     let native = if says_more(&fields, known, Origin::Request) { native(raw) } else { None };
     Some(Chunk { native, ..body.into() })
+}
+
+/// A picture or a file of a chat, in the words of this wire.
+fn of_chat(kind: &str, fields: &Fields<'_>) -> Option<Box<RawValue>> {
+    let inner = |name: &str| fields.peek(name).and_then(Fields::of);
+    let (kind, fields) = match kind {
+        "file" => {
+            let file = inner("file")?;
+            ("input_file", ["filename", "file_data", "file_id"].map(|name| (name, given_text(&file, name))).to_vec())
+        }
+        "image_url" | "input_image" => {
+            let image = inner("image_url");
+            let url = match &image {
+                Some(image) => given_text(image, "url")?,
+                None => given_text(fields, "image_url").filter(|_| kind == "image_url")?,
+            };
+            let detail = image.and_then(|image| given_text(&image, "detail")).or_else(|| given_text(fields, "detail"));
+            ("input_image", vec![("image_url", Some(url)), ("detail", detail)])
+        }
+        _ => return None,
+    };
+    let fields = fields.into_iter().filter_map(|(name, raw)| Some(format!(",\"{name}\":{}", raw?)));
+    RawValue::from_string(format!("{{\"type\":\"{kind}\"{}}}", fields.collect::<String>())).ok()
+}
+
+/// A field that is a string.
+fn given_text<'a>(fields: &Fields<'a>, name: &str) -> Option<&'a RawValue> {
+    fields.peek(name).filter(|raw| raw.get().starts_with('"'))
 }
 
 fn text_of(fields: &mut Fields<'_>) -> Option<Body> {
@@ -301,6 +341,10 @@ fn says_more(fields: &Fields<'_>, known: &[&str], origin: Origin) -> bool {
 }
 
 fn said_message(mut fields: Fields<'_>, raw: &RawValue, origin: Origin, spots: &mut Vec<Spot>) -> Option<Vec<Chunk>> {
+    let calls = chat_calls(&mut fields);
+    if !calls.is_empty() {
+        return Some(called_message(fields, calls, origin, spots));
+    }
     let more = says_more(&fields, OF_A_MESSAGE, origin) || matches!(origin, Origin::Answer { after_id: true, .. });
     let id = fields.string("id");
     if let Some(text) = fields.string("content") {
@@ -327,6 +371,49 @@ fn said_message(mut fields: Fields<'_>, raw: &RawValue, origin: Origin, spots: &
     Some(chunks)
 }
 
+/// Takes the calls that a message has as one of a chat does. Here each is an item of its own.
+fn chat_calls(fields: &mut Fields<'_>) -> Vec<(usize, Chunk)> {
+    let calls = fields.peek("tool_calls").and_then(array).unwrap_or_default().into_iter().enumerate();
+    let calls: Vec<_> = calls.filter_map(|(at, raw)| Some((at, chat_call(raw)?))).collect();
+    if !calls.is_empty() {
+        fields.take("tool_calls");
+    }
+    calls
+}
+
+/// `None` if it has no name.
+fn chat_call(raw: &RawValue) -> Option<Chunk> {
+    let mut fields = Fields::of(raw)?;
+    let id = fields.text("id").unwrap_or_default();
+    let mut function = fields.object("function").unwrap_or(fields);
+    Some(Chunk::tool_call(id, function.text("name")?, function.text("arguments").unwrap_or_default()))
+}
+
+/// A message of a chat, with its calls: what it says, and then what it calls. As an item of this wire it is refused.
+fn called_message(
+    mut fields: Fields<'_>,
+    calls: Vec<(usize, Chunk)>,
+    origin: Origin,
+    spots: &mut Vec<Spot>,
+) -> Vec<Chunk> {
+    let mut chunks = Vec::new();
+    if let Some(text) = fields.string("content").filter(|text| !text.is_empty()) {
+        spots.push(Spot::field(".content", None));
+        chunks.push(Chunk::text(text));
+    }
+    for (at, part) in fields.array("content").unwrap_or_default().into_iter().enumerate() {
+        if let Some(chunk) = said_part(part, origin) {
+            spots.push(Spot::field(".content", Some(at)));
+            chunks.push(chunk);
+        }
+    }
+    for (at, call) in calls {
+        spots.push(Spot::field(".tool_calls", Some(at)));
+        chunks.push(call);
+    }
+    chunks
+}
+
 fn is_wordless(body: &Body) -> bool {
     matches!(body, Body::Text { text, .. } | Body::Refusal { text } if text.is_empty())
 }
@@ -344,6 +431,7 @@ fn said_part(raw: &RawValue, origin: Origin) -> Option<Chunk> {
             let annotations = fields.peek("annotations").filter(|raw| raw.get().starts_with('[') && !is_empty(raw));
             Body::Text { text: fields.text("text")?, annotations: annotations.and_then(compact) }
         }
+        kind if STRAY_PARTS.contains(&kind) => return part(raw),
         _ => return opaque(&kind, raw),
     };
     Some(Chunk { native, ..body.into() })

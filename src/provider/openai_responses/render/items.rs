@@ -10,7 +10,7 @@ use crate::history::report::{Fact, IdGone, Unsent};
 use crate::history::{ReportLine, StoredMessage};
 use crate::model::{Body, Chunk, Role};
 use crate::provider::openai_responses::manner::PROVIDER;
-use crate::provider::openai_responses::read::request::{CALLERS, is_part};
+use crate::provider::openai_responses::read::request::{CALLERS, is_given};
 use crate::provider::openai_responses::rules::{OR_04, OR_05, OR_06};
 use crate::provider::prompt::turns::Turn;
 
@@ -96,11 +96,11 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Whether a chunk that is not the model's is an item, not a part of a message.
+    /// Whether a chunk that is not the model's is an item that a caller gives, not a part of a message.
     pub(super) fn is_given_item(&self, turn: &Turn<'_>, at: usize, chunk: &Chunk) -> bool {
         match &chunk.body {
             Body::Opaque { provider, kind, json } if provider == PROVIDER && turn.role == Role::User => {
-                !is_part(kind)
+                is_given(kind, true)
                     && turn.is_by(self.manner.providers, None)
                     && (self.is_answer(at) || NativeItem::read(json).is_some_and(|given| given.is_item()))
             }
