@@ -193,6 +193,19 @@ fn a_call_of_a_local_shell_is_answered() {
     }
 }
 
+/// gh:laravel/ai#1052, gh:mastra-ai/mastra#8738: without it, the call is refused by its id.
+#[test]
+fn reasoning_behind_its_call_comes_before_it() {
+    let reasoning = r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"e"}"#;
+    let call = |at: u8| {
+        format!(r#"{{"type":"function_call","id":"fc_{at}","call_id":"c{at}","name":"f","arguments":"{{}}"}}"#)
+    };
+    let output = |at: u8| format!(r#"{{"type":"function_call_output","call_id":"c{at}","output":"r"}}"#);
+    let (calls, outputs) = ([call(1), call(2)].join(","), [output(1), output(2)].join(","));
+    let wanted: Value = serde_json::from_str(&format!("[{reasoning},{calls},{outputs}]")).unwrap();
+    assert_eq!(repaired_items(&format!("{calls},{reasoning},{outputs}")), wanted);
+}
+
 #[test]
 fn a_conversation_that_is_in_order_comes_back_as_it_is() {
     let request = concat!(

@@ -190,7 +190,8 @@ fn answer<'a>(messages: &'a [StoredMessage], paired: &Calls, call: Site, report:
     Reply::Made(text)
 }
 
-fn call_id(stored: &StoredMessage, chunk: usize) -> &str {
+/// The id that a call was stored by.
+pub(crate) fn call_id(stored: &StoredMessage, chunk: usize) -> &str {
     match stored.message.chunks.get(chunk).map(|chunk| &chunk.body) {
         Some(Body::ToolCall { id, .. }) => id,
         _ => "",

@@ -8,15 +8,15 @@ use super::native::NativeItem;
 use super::request::{Content, Entry, Item as Written, Part, Summary};
 use super::{Parted, Renderer, made_for, source};
 use crate::error::Result;
-use crate::history::MessageState;
 use crate::history::report::{Cited, Fact, IdGone, Thought as Why, Unsent};
+use crate::history::{MessageState, ReportLine};
 use crate::model::{Body, Chunk};
 use crate::provider::openai_responses::manner::{NAME, PROVIDER};
 use crate::provider::openai_responses::read::request::{is_given, is_part};
 use crate::provider::prompt::foreign::as_text;
 use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::options::Thinking;
-use crate::provider::prompt::turns::{Call, Reply, Turn};
+use crate::provider::prompt::turns::{Call, Reply, Turn, call_id};
 
 /// A chunk, made ready.
 #[derive(Debug)]
@@ -338,6 +338,7 @@ impl<'a> Renderer<'a> {
     /// Keeps the reasoning that an item of the same message follows (OR-08). Says whether all of it is kept: only then do
     /// the server's ids stand with what they belong to (OR-09).
     fn place_thinking(&mut self, turn: &Turn<'a>, slots: &mut Vec<Slot<'a>>) -> bool {
+        self.put_reasoning_first(turn, slots);
         if !keep_followed(slots) {
             self.loosen(turn, slots);
             keep_followed(slots);
@@ -345,6 +346,29 @@ impl<'a> Renderer<'a> {
         let whole = slots.iter().all(|slot| !matches!(slot.place, Place::Thought(Thought { item: None, .. })));
         self.place_left(turn, slots);
         whole
+    }
+
+    /// Reasoning at the end of a message with calls, which nothing of the message follows, is what led to the calls: an answer
+    /// begins with its reasoning.
+    fn put_reasoning_first(&mut self, turn: &Turn<'_>, slots: &mut [Slot<'a>]) {
+        let is_thought = |slot: &Slot<'_>| matches!(slot.place, Place::Thought(_));
+        let is_whole = |slot: &&Slot<'_>| match &slot.place {
+            Place::Thought(Thought { item: Some(Reasoning::Native(given)), .. }) => given.has("encrypted_content"),
+            _ => false,
+        };
+        let count = slots.iter().rev().take_while(is_whole).count();
+        let before = slots.iter().rev().skip(count);
+        if before.clone().any(is_thought) {
+            return;
+        }
+        let mut calls =
+            before.filter_map(|slot| if let Place::Call { call, .. } = &slot.place { Some(call) } else { None });
+        let Some(id) = calls.next_back().map(|call| call_id(turn.stored, call.chunk).to_owned()) else { return };
+        slots.rotate_right(count);
+        for slot in slots.iter().take(count) {
+            let line = ReportLine::chunk(Fact::OutputsJoined, turn.stored, slot.chunk);
+            self.report.push(line.with_tool_call_id(&id));
+        }
     }
 
     /// Thinking that is not kept: in tags, or left out.
