@@ -28,10 +28,10 @@ pub(crate) const DIALECT: Dialect = Dialect {
 const PARAMETERS: &[&str] = &["databricks_options", "thinking", "top_k", "usage_context"];
 
 /// DB-01, DB-03, DB-04, DB-06. Neighbours of one role are one message, as Bedrock wants them (BR-03). Claude's endpoints
-/// refuse images at an address (gh:maximhq/bifrost#6958). The length of ids is OpenAI's (OC-13).
+/// refuse images at an address (gh:maximhq/bifrost#6958).
 static MANNER: Manner = Manner {
     providers: &["databricks"],
-    ids: IdRule { min: 1, max: 40, allows: |character| character.is_ascii_alphanumeric() || "_-".contains(character) },
+    ids: IdRule { min: 1, max: ID, allows: |character| character.is_ascii_alphanumeric() || "_-".contains(character) },
     arrays: false,
     user: UserContent::Array,
     images: ImagesTaken::Data,

@@ -27,6 +27,7 @@ const PARAMETERS: &[&str] = &["thinking"];
 /// earlier one. DS-06, DS-07, DS-08: the order of roles is that of the strictest model, whichever is asked.
 static MANNER: Manner = Manner {
     providers: &["deepseek"],
+    own_ids: true,
     arrays: false,
     user: UserContent::Joined,
     images: ImagesTaken::Never,

@@ -34,6 +34,7 @@ const PARAMETERS: &[&str] = &[
 /// ChatCompletionContentPartParam).
 static MANNER: Manner = Manner {
     providers: &["groq"],
+    own_ids: true,
     arrays: false,
     user: UserContent::Joined,
     audio: false,

@@ -30,11 +30,13 @@ pub(crate) const DIALECT: Dialect = Dialect {
 const PARAMETERS: &[&str] =
     &["document_image_limit", "document_page_limit", "guardrails", "prompt_mode", "random_seed", "safe_prompt"];
 
-/// MI-01, MI-02, MI-03, MI-06, MI-07. Of other media than images its types are not OpenAI's (sdk:mistralai ContentChunk).
+/// MI-01, MI-02, MI-03, MI-06, MI-07. Of other media than images its types are not OpenAI's (sdk:mistralai ContentChunk), and
+/// `image_url` may be the address itself (ImageURLChunk).
 static MANNER: Manner = Manner {
     providers: &["mistral"],
     ids: IdRule { min: ID, max: ID, allows: |character| character.is_ascii_alphanumeric() },
     types: Some(ROLES),
+    image_strings: true,
     audio: false,
     files: false,
     refusal: false,

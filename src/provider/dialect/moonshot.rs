@@ -26,6 +26,7 @@ const PARAMETERS: &[&str] = &["enable_thinking", "thinking"];
 /// one. Images are sent as data, and there are no parts for sound and documents (platform.moonshot.ai use-kimi-vision-model).
 static MANNER: Manner = Manner {
     providers: &["moonshot", "moonshotai", "kimi"],
+    own_ids: true,
     arrays: false,
     user: UserContent::Joined,
     images: ImagesTaken::Data,

@@ -40,6 +40,7 @@ const PARAMETERS: &[&str] = &[
 /// PX-01 to PX-03. Images are taken, sound is not (docs.perplexity.ai, image attachments).
 static MANNER: Manner = Manner {
     providers: &["perplexity", "sonar"],
+    own_ids: true,
     arrays: false,
     user: UserContent::Array,
     audio: false,

@@ -26,7 +26,7 @@ pub(crate) const CEREBRAS: Dialect = Dialect {
     parameters: &["clear_thinking", "disable_reasoning", "min_completion_tokens", "reasoning_format"],
     ..Dialect::plain("cerebras", "Cerebras", NAME, &OF_CEREBRAS)
 };
-static OF_CEREBRAS: Manner = Manner { providers: &["cerebras"], ..IMAGES_ALONE };
+static OF_CEREBRAS: Manner = Manner { providers: &["cerebras"], own_ids: true, ..IMAGES_ALONE };
 
 /// A server that nobody knows. It is refused what no server of this wire can read: no messages, messages that are none,
 /// half a character. And calls without their results, or results without their calls, which most refuse.
@@ -34,16 +34,18 @@ pub(crate) const COMPATIBLE: Dialect = Dialect {
     overrides: Overrides { refused: Some(READABLE), ..Overrides::NONE },
     ..Dialect::plain("compatible", "any other server that takes the wire", NAME, &OF_COMPATIBLE)
 };
-static OF_COMPATIBLE: Manner = Manner { providers: &["compatible"], own_ids: true, ..IMAGES_ALONE };
+static OF_COMPATIBLE: Manner =
+    Manner { providers: &["compatible"], own_ids: true, image_strings: true, ..IMAGES_ALONE };
 const READABLE: &[&ProtocolRule] = &[&OC_01, &OC_03, &OC_07, &OC_08, &OC_09, &OC_18, &OC_32];
 
-/// It leaves out what it does not know. Images are sent as data; there are no parts for sound and documents
-/// (docs.ollama.com, OpenAI compatibility).
+/// It leaves out what it does not know. Images are sent as data, with or without an object around it; there are no parts for
+/// sound and documents (docs.ollama.com, OpenAI compatibility).
 pub(crate) const OLLAMA: Dialect = Dialect {
     parameters: &["format", "keep_alive", "options", "think", "thinking"],
     ..Dialect::plain("ollama", "Ollama", NAME, &OF_OLLAMA)
 };
-static OF_OLLAMA: Manner = Manner { providers: &["ollama"], images: ImagesTaken::Data, ..IMAGES_ALONE };
+static OF_OLLAMA: Manner =
+    Manner { providers: &["ollama"], own_ids: true, images: ImagesTaken::Data, image_strings: true, ..IMAGES_ALONE };
 
 /// One address before the models of many makers: it takes what OpenAI takes, and passes it on
 /// (openrouter.ai/docs/api-reference/parameters). What a model's maker refuses depends on the model. Ids of other makers are
@@ -80,7 +82,7 @@ pub(crate) const XAI: Dialect = Dialect {
     ..Dialect::plain("xai", "xAI", NAME, &OF_XAI)
 };
 static OF_XAI: Manner =
-    Manner { providers: &["xai", "x-ai", "grok"], audio: false, files: false, refusal: false, ..OPENAI };
+    Manner { providers: &["xai", "x-ai", "grok"], own_ids: true, audio: false, files: false, refusal: false, ..OPENAI };
 
 /// What most servers take: text as strings, images and no other media.
 const IMAGES_ALONE: Manner =

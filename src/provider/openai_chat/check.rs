@@ -147,7 +147,7 @@ fn check_message(message: &Value, manner: &Manner, place: &str, out: &mut Findin
     };
     check_fields(role, object, manner, place, out);
     check_content_is_there(role, object, place, out);
-    check_content(role, object, &format!("{place}.content"), out);
+    check_content(role, object, manner, &format!("{place}.content"), out);
     if let Some(name) = object.get("name").and_then(Value::as_str) {
         check_name(name, &format!("{place}.name"), out);
     }
@@ -172,9 +172,11 @@ fn check_fields(role: &Role, message: &Object, manner: &Manner, place: &str, out
     };
     let content = format!("{place}.content");
     let calls = format!("{place}.tool_calls");
+    let images = if manner.image_strings { image_strings(message, &content) } else { HashSet::new() };
     let judged_elsewhere = |place: &str| {
         (place == content && role.name != "function")
             || (place == calls && message.get("tool_calls").is_some_and(Value::is_null))
+            || images.contains(place)
     };
     for misfit in role.message.misfits(message, place) {
         if misfit.fault == Fault::Unknown {
@@ -185,6 +187,13 @@ fn check_fields(role: &Role, message: &Object, manner: &Manner, place: &str, out
             out.push(OC_34.of(misfit));
         }
     }
+}
+
+/// Where the address of an image stands without an object around it.
+fn image_strings(message: &Object, content: &str) -> HashSet<String> {
+    let parts = objects(items(message, "content"));
+    let bare = parts.filter(|(_, part)| part.get("image_url").is_some_and(Value::is_string));
+    bare.map(|(at, _)| format!("{content}[{at}].image_url")).collect()
 }
 
 fn check_content_is_there(role: &Role, message: &Object, place: &str, out: &mut Findings) {
@@ -217,7 +226,7 @@ fn check_name(name: &str, place: &str, out: &mut Findings) {
     }
 }
 
-fn check_content(role: &Role, message: &Object, place: &str, out: &mut Findings) {
+fn check_content(role: &Role, message: &Object, manner: &Manner, place: &str, out: &mut Findings) {
     match message.get("content") {
         Some(Value::String(text)) => {
             let beside_calls = role.name == "assistant" && message.get("tool_calls").is_some_and(is_filled);
@@ -228,17 +237,17 @@ fn check_content(role: &Role, message: &Object, place: &str, out: &mut Findings)
                 out.push(OC_33.at(place, format!("{} characters", text.chars().count())));
             }
         }
-        Some(Value::Array(parts)) => check_parts(role, parts, place, out),
+        Some(Value::Array(parts)) => check_parts(role, parts, manner, place, out),
         _ => {}
     }
 }
 
-fn check_parts(role: &Role, parts: &[Value], place: &str, out: &mut Findings) {
+fn check_parts(role: &Role, parts: &[Value], manner: &Manner, place: &str, out: &mut Findings) {
     if parts.is_empty() {
         out.push(OC_06.at(place, "content is an empty array"));
     }
     for (i, part) in parts.iter().enumerate() {
-        check_part(role, part, &format!("{place}[{i}]"), out);
+        check_part(role, part, manner, &format!("{place}[{i}]"), out);
     }
     let refusals = parts.iter().filter(|part| part.get("type").is_some_and(|kind| kind == "refusal")).count();
     if refusals > 0 && parts.len() > 1 {
@@ -246,7 +255,7 @@ fn check_parts(role: &Role, parts: &[Value], place: &str, out: &mut Findings) {
     }
 }
 
-fn check_part(role: &Role, part: &Value, place: &str, out: &mut Findings) {
+fn check_part(role: &Role, part: &Value, manner: &Manner, place: &str, out: &mut Findings) {
     let Some(part) = part.as_object() else {
         return out.push(OC_20.at(place, format!("expected an object, got {}", kind(part))));
     };
@@ -265,14 +274,17 @@ fn check_part(role: &Role, part: &Value, place: &str, out: &mut Findings) {
         "text" if part.get("text").and_then(Value::as_str).is_some_and(is_blank) => {
             out.push(OC_28.at(format!("{place}.text"), "text is empty or blank"));
         }
-        "image_url" => check_image(part.get("image_url"), &format!("{place}.image_url"), out),
+        "image_url" => check_image(part.get("image_url"), manner, &format!("{place}.image_url"), out),
         "input_audio" => check_audio(part.get("input_audio"), &format!("{place}.input_audio"), out),
         "file" => check_file(part.get("file"), &format!("{place}.file"), out),
         _ => {}
     }
 }
 
-fn check_image(image: Option<&Value>, place: &str, out: &mut Findings) {
+fn check_image(image: Option<&Value>, manner: &Manner, place: &str, out: &mut Findings) {
+    if let Some(Value::String(url)) = image.filter(|_| manner.image_strings) {
+        return check_address(url, place, out);
+    }
     let Some(image) = image.and_then(Value::as_object) else {
         return out.push(OC_21.at(place, format!("expected an object, got {}", kind(image.unwrap_or(&Value::Null)))));
     };
@@ -280,6 +292,10 @@ fn check_image(image: Option<&Value>, place: &str, out: &mut Findings) {
     let Some(url) = image.get("url").and_then(Value::as_str) else {
         return out.push(OC_21.at(place, "url is missing, or not a string"));
     };
+    check_address(url, &place, out);
+}
+
+fn check_address(url: &str, place: &str, out: &mut Findings) {
     match image_url_fault(url) {
         Some(fault @ UrlFault::Payload) => out.push(OC_22.at(place, fault.to_string())),
         Some(fault) => out.push(OC_21.at(place, fault.to_string())),
@@ -334,7 +350,7 @@ fn check_id(id: &Value, absent: &ProtocolRule, manner: &Manner, place: &str, out
         None | Some(0) => out.push(absent.at(place, "missing, empty, or not a string")),
         Some(length) if length > ID => {
             let problem = format!("id of {length} characters, at most {ID}");
-            let level = if manner.own_ids { Level::Soft } else { Level::Reported };
+            let level = if manner.own_ids || length <= manner.ids.max { Level::Soft } else { Level::Reported };
             out.push(OC_13.at(place, problem).with_level(level));
         }
         Some(_) => {}

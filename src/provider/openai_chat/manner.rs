@@ -18,13 +18,14 @@ pub(crate) struct Manner {
     pub(crate) ids: IdRule,
     /// The types of its messages, role by role, where they are not OpenAI's.
     pub(crate) types: Option<&'static [(&'static str, &'static Shape)]>,
-    /// Whether the ids of a model's own calls go back to it however long they are: there is another maker's server after
-    /// this one.
+    /// Whether the ids of a model's own calls go back to it however long they are: the limit is OpenAI's.
     pub(crate) own_ids: bool,
     /// Whether the content of system, assistant and tool messages may be an array.
     pub(crate) arrays: bool,
     pub(crate) user: UserContent,
     pub(crate) images: ImagesTaken,
+    /// Whether the address of an image may stand without the object around it.
+    pub(crate) image_strings: bool,
     /// Whether sound is taken.
     pub(crate) audio: bool,
     /// Whether documents are taken.
@@ -123,6 +124,7 @@ pub(crate) const OPENAI: Manner = Manner {
     arrays: true,
     user: UserContent::Natural,
     images: ImagesTaken::Any,
+    image_strings: false,
     audio: true,
     files: true,
     reasoning_content: None,
