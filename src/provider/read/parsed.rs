@@ -99,6 +99,23 @@ impl Parsed {
     }
 }
 
+impl Parsed {
+    /// Makes one message of the last two, of which the last was read from this item.
+    pub(crate) fn join_last(&mut self, item: usize) {
+        let (Some(later), Some(place)) = (self.messages.pop(), self.places.pop()) else { return };
+        let (Some(message), Some(known)) = (self.messages.last_mut(), self.places.last_mut()) else { return };
+        message.chunks.extend(later.chunks);
+        message.metadata.id = message.metadata.id.take().or(later.metadata.id);
+        let fields = later.metadata.extra.iter().map(|(name, value)| (name.to_owned(), value.clone()));
+        message.metadata.extra.add_new(fields);
+        known.extend(item, place.chunks);
+        let index = u64::try_from(self.messages.len()).unwrap_or(u64::MAX);
+        for line in self.notes.iter_mut().rev().take_while(|line| line.message_index == Some(index)) {
+            line.message_index = Some(index - 1);
+        }
+    }
+}
+
 /// The error of a request without a list of messages.
 pub(crate) fn no_messages(key: &str) -> Error {
     Error::InvalidInput(format!("no request: expected an object with an array `{key}`, or that array"))
@@ -132,16 +149,16 @@ impl<'a> Notes<'a> {
         chunk
     }
 
-    /// The chunks of the items of this field.
-    pub(crate) fn each<'r>(
+    /// The chunks of the items of this field: one of each, or several, or none.
+    pub(crate) fn each<'r, C: IntoIterator<Item = Chunk>>(
         &mut self,
         field: &'static str,
         items: Vec<&'r RawValue>,
-        mut read: impl FnMut(&'r RawValue, &mut Self) -> Option<Chunk>,
+        mut read: impl FnMut(&'r RawValue, &mut Self) -> C,
     ) -> Vec<Chunk> {
         let mut chunks = Vec::with_capacity(items.len());
         for (at, raw) in items.into_iter().enumerate() {
-            if let Some(chunk) = read(raw, self) {
+            for chunk in read(raw, self) {
                 chunks.push(chunk);
                 self.place.chunks.push(Spot::field(field, Some(at)));
             }

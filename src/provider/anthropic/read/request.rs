@@ -15,17 +15,30 @@ use crate::provider::anthropic::manner::{NAME, provider};
 use crate::provider::read::parsed::{Notes, Parsed, ROLES, RoleNames, no_messages, opaque, stranger};
 use crate::provider::target::Target;
 
-/// Takes `system` and the messages out of a request. Each message gives one, so their positions stay, after that of
-/// `system`.
+/// Takes `system` and the messages out of a request. Each message gives one, after that of `system`, but for signed thinking
+/// that stands alone: some clients keep each block of a turn in a message. It is one with what the assistant says next, since
+/// its signature is good only there (AN-25, AN-38).
 pub(crate) fn parse(target: Target, request: &mut Fields<'_>) -> Result<Parsed> {
     let list = request.items("messages").ok_or_else(|| no_messages("messages"))?;
     let mut parsed = Parsed::default();
     let provider = provider(target);
     parsed.read("system", None, |notes| system(request.take("system")?, provider, notes));
     for (at, item) in list.into_iter().enumerate() {
+        let is_thought = parsed.messages.last().is_some_and(is_thought);
         parsed.read("messages", Some(at), |notes| Some(message(item, provider, notes)));
+        if is_thought && parsed.messages.last().is_some_and(|last| last.role == Role::Assistant) {
+            parsed.join_last(at);
+        }
     }
     Ok(parsed)
+}
+
+/// Whether the message is nothing but thinking that the provider signed.
+fn is_thought(message: &Message) -> bool {
+    let is_signed = |chunk: &Chunk| {
+        matches!(chunk.body, Body::Thinking { signature: Some(_), .. } | Body::Thinking { redacted: Some(_), .. })
+    };
+    message.role == Role::Assistant && !message.chunks.is_empty() && message.chunks.iter().all(is_signed)
 }
 
 /// A string, or an array of text blocks.
