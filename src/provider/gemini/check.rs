@@ -121,7 +121,7 @@ fn check_name(name: &Value, place: String, out: &mut Findings) {
 /// Characters of a function's name.
 const NAME: usize = 128;
 /// What a part may carry, one at a time.
-const DATA: &[&str] = &[
+pub(crate) const DATA: &[&str] = &[
     "text",
     "inlineData",
     "fileData",

@@ -11,7 +11,9 @@ use crate::json;
 use crate::json::fields::{Fields, Item, array, string, text};
 use crate::model::extra::{Owner, compact, json};
 use crate::model::{Audio, Body, Chunk, File, Image, Message, Native, Output, Part, PartBody, Role};
+use crate::provider::gemini::check::DATA;
 use crate::provider::gemini::manner::{NAME, NO_SIGNATURE, provider};
+use crate::provider::gemini::render::native::BESIDE_RESPONSE;
 use crate::provider::gemini::render::object::plain;
 use crate::provider::prompt::media::bytes::IMAGE_TYPES;
 use crate::provider::read::parsed::{Notes, Parsed, RoleNames, no_messages, push_parted, stranger};
@@ -94,11 +96,44 @@ fn role(fields: &mut Fields<'_>, chunks: &[Chunk], notes: &mut Notes<'_>) -> Rol
 fn parts(fields: &mut Fields<'_>, provider: &str, notes: &mut Notes<'_>) -> Vec<Chunk> {
     let Some(raw) = fields.take("parts") else { return Vec::new() };
     let mut names = Names::default();
-    let mut read = |raw| part(raw, Origin::Request, provider, &mut names);
+    let mut read = |raw| chunks(raw, provider, &mut names);
     match array(raw) {
         Some(parts) => notes.each(".parts", parts, |raw, _| read(raw)),
-        None => notes.at(".parts", read(raw)).into_iter().collect(),
+        None => read(raw).into_iter().filter_map(|chunk| notes.at(".parts", Some(chunk))).collect(),
     }
+}
+
+/// The chunks of a part: one, or, where it carries several data at a time (GM-05), one of each.
+fn chunks(raw: &RawValue, provider: &str, names: &mut Names) -> Vec<Chunk> {
+    match apart(raw) {
+        Some(parts) => parts.iter().filter_map(|raw| part(raw, Origin::Request, provider, names)).collect(),
+        None => part(raw, Origin::Request, provider, names).into_iter().collect(),
+    }
+}
+
+/// A part of several data as several parts. What stands beside the data goes with the call, since calls are what has to be
+/// signed, or with the first of them.
+fn apart(raw: &RawValue) -> Option<Vec<Box<RawValue>>> {
+    let fields = Fields::of(raw)?;
+    let is_data = |name: &str| DATA.iter().any(|data| is_spelling_of(data, name));
+    let data: Vec<(&str, &RawValue)> = fields.present().filter(|(name, _)| is_data(name)).collect();
+    if data.len() < 2 {
+        return None;
+    }
+    let mut beside = fields.present().filter(|(name, _)| !is_data(name)).map(written).collect::<Option<Vec<_>>>()?;
+    let main = data.iter().position(|(name, _)| is_spelling_of("functionCall", name)).unwrap_or(0);
+    let part = |(at, field): (usize, &(&str, &RawValue))| {
+        let mut fields = vec![written(*field)?];
+        if at == main {
+            fields.append(&mut beside);
+        }
+        RawValue::from_string(format!("{{{}}}", fields.join(","))).ok()
+    };
+    data.iter().enumerate().map(part).collect()
+}
+
+fn written((name, raw): (&str, &RawValue)) -> Option<String> {
+    Some(format!("{}:{raw}", serde_json::to_string(name).ok()?))
 }
 
 /// Where a part comes from.
@@ -164,7 +199,8 @@ fn body(fields: &mut Fields<'_>, thought: bool, signature: Option<String>, names
         return Some(call_of(call, signature, names));
     }
     if let Some(answer) = take(fields, "functionResponse").and_then(Fields::of) {
-        return Some(Read { chunk: response(answer, names), is_whole: true });
+        let is_whole = !answer.names().any(|given| BESIDE_RESPONSE.iter().any(|name| is_spelling_of(name, given)));
+        return Some(Read { chunk: response(answer, names), is_whole });
     }
     if let Some(blob) = take(fields, "inlineData").and_then(Fields::of) {
         return inline(blob);
@@ -225,7 +261,9 @@ pub(crate) fn take<'a>(fields: &mut Fields<'a>, camel: &str) -> Option<&'a RawVa
 /// A `functionResponse` as a result.
 fn response(mut fields: Fields<'_>, names: &mut Names) -> Chunk {
     let name = fields.text("name").unwrap_or_default();
-    let tool_call_id = names.id(fields.string("id"), &name);
+    // Without a name it is not known which call it answers: the order tells.
+    let given = fields.string("id");
+    let tool_call_id = if name.is_empty() { given.unwrap_or_default() } else { names.id(given, &name) };
     let (output, is_error) = fields.take("response").map_or_else(|| (Output::Text(String::new()), None), output);
     let body = Body::ToolResult { tool_call_id, name: Some(name), output, is_error };
     Chunk { extra: fields.extra(Owner::Chunk), ..body.into() }

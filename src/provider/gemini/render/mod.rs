@@ -8,11 +8,12 @@
 //! and nothing else there (GM-08, GM-11, GM-24).
 
 mod media;
-mod native;
+pub(crate) mod native;
 pub(crate) mod object;
 mod request;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
@@ -285,7 +286,8 @@ impl<'a> Renderer<'a> {
                 following.push(Part::text(format!("Output of {name}, call {} of the turn:", at + 1)));
                 following.extend(media);
             }
-            parts.push(Part::Response { function_response: FunctionResponse { id, name, response } });
+            let beside = beside(&answer);
+            parts.push(Part::Response { function_response: FunctionResponse { id, name, response, beside } });
         }
         self.dialogue.say_apart(parts);
         following
@@ -322,6 +324,13 @@ impl<'a> Renderer<'a> {
         };
         (if is_error { Response::Error(texts) } else { Response::Result(texts) }, media)
     }
+}
+
+/// What stood beside the response of a result.
+fn beside(answer: &Reply<'_>) -> BTreeMap<&'static str, Box<RawValue>> {
+    let Reply::Result { stored, chunk, .. } = answer else { return BTreeMap::new() };
+    let given = stored.message.chunks.get(*chunk).and_then(NativePart::of);
+    given.map(|given| given.beside_response()).unwrap_or_default()
 }
 
 /// An output that is one text, or one JSON value.

@@ -1,5 +1,7 @@
 //! Parts as the service wrote them: given back byte for byte where they are valid and belong there.
 
+use std::collections::BTreeMap;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 use serde_json::value::RawValue;
@@ -7,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::history::report::Unsent;
 use crate::json;
+use crate::json::fields::Fields;
 use crate::model::{Chunk, Json};
 use crate::provider::check::findings::Findings;
 use crate::provider::check::value::field;
@@ -14,7 +17,7 @@ use crate::provider::gemini::check::check_content;
 use crate::provider::gemini::manner::NAME;
 use crate::provider::prompt::arguments::EMBEDDED_DEPTH;
 use crate::provider::prompt::media::bytes::decode_any_base64;
-use crate::provider::text::is_blank;
+use crate::provider::text::{is_blank, is_spelling_of};
 
 /// Parts that are chunks of their own kind.
 const TYPED: &[&str] = &["text", "functionCall", "functionResponse", "function_call", "function_response"];
@@ -24,6 +27,10 @@ const HOSTED: &[&str] = &["executableCode", "codeExecutionResult", "toolCall", "
 
 /// What a user sends beside text.
 const INPUTS: &[&str] = &["inlineData", "fileData"];
+
+/// What stands beside a response: pictures that the tool gave, when the model is told, whether more follows. A result has no
+/// place for it.
+pub(crate) const BESIDE_RESPONSE: &[&str] = &["parts", "scheduling", "willContinue"];
 
 /// A part as the service wrote it, read.
 #[derive(Debug)]
@@ -101,6 +108,25 @@ impl<'a> NativePart<'a> {
     pub(crate) fn call_id(&self) -> Option<String> {
         let id = field(&self.fields, "functionCall")?.get("id")?.as_str()?;
         Some(id.to_owned()).filter(|id| !id.is_empty())
+    }
+
+    /// What stands beside the response of a function, as far as `check` does not refuse it.
+    pub(crate) fn beside_response(&self) -> BTreeMap<&'static str, Box<RawValue>> {
+        let of = |fields: &Fields<'a>, wanted: &str| {
+            fields.present().find(|(name, _)| is_spelling_of(wanted, name)).map(|(_, raw)| raw)
+        };
+        let part = Fields::read(self.json.as_str()).unwrap_or_default();
+        let given = of(&part, "functionResponse").and_then(Fields::of).unwrap_or_default();
+        let taken = |name: &&'static str| {
+            let raw = of(&given, name)?;
+            let value: Value = serde_json::from_str(raw.get()).ok()?;
+            let mut findings = Findings::default();
+            let response = json!({"name": "f", "response": {}, *name: value});
+            check_content(&json!({"role": "user", "parts": [{"functionResponse": response}]}), "", &mut findings);
+            let is_taken = findings.iter().all(|finding| !finding.level.is_refused());
+            is_taken.then(|| (*name, raw.to_owned()))
+        };
+        BESIDE_RESPONSE.iter().filter_map(taken).collect()
     }
 
     /// Is this a picture that the model drew?

@@ -2,6 +2,7 @@
 //! compare bytes. Source: Gemini API reference, `Content` and `Part`; types of the official Python SDK.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -132,6 +133,9 @@ pub(crate) struct FunctionResponse<'a> {
     pub(crate) id: Option<String>,
     pub(crate) name: Cow<'a, str>,
     pub(crate) response: Response<'a>,
+    /// What else the caller sent with it.
+    #[serde(flatten)]
+    pub(crate) beside: BTreeMap<&'static str, Box<RawValue>>,
 }
 
 /// Always an object (GM-15).
