@@ -323,6 +323,10 @@ pub(crate) enum Fact<'a> {
         what: &'static str,
     },
     ToolMessageAsOutput,
+    /// A result without an id was taken for that of this call.
+    ResultGiven {
+        id: &'a str,
+    },
     RoleTaken {
         name: Option<&'a str>,
         taken: Role,
@@ -458,6 +462,7 @@ impl Fact<'_> {
             | Self::SystemAsText
             | Self::JsonAsMessage { .. }
             | Self::ToolMessageAsOutput
+            | Self::ResultGiven { .. }
             | Self::FieldRebuilt { .. }
             | Self::ItemsRebuilt { .. } => (Rule::Altered, Severity::Changed),
             Self::FailureWorded { .. } | Self::OutputWorded { .. } | Self::DocumentWorded { .. } => {

@@ -256,6 +256,10 @@ impl<'a> Words<'a> {
                 because("read as an item of its own; `null` as nothing", format!("it is not a {what}, but other JSON"))
             }
             Fact::ToolMessageAsOutput => because("read as the output of a call", "this wire has no role `tool`"),
+            Fact::ResultGiven { id } => because(
+                format!("taken for the result of the open call {id:?} before it"),
+                "it does not name a call of the request",
+            ),
             Fact::RoleTaken { name: Some(name), taken } => {
                 because(format!("role read as `{taken}`"), format!("{name:?} is not a role of this wire"))
             }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::parsed::{Parsed, no_messages};
+use super::unnamed::answer_open_calls;
 use crate::error::{Error, Result};
 use crate::history::ReportLine;
 use crate::history::report::{Fact, Surrogates};
@@ -88,6 +89,7 @@ impl<'a> Request<'a> {
             Fields::one(wire.messages, list)
         };
         let mut parsed = (wire.parse)(target, &mut rest)?;
+        answer_open_calls(&mut parsed);
         if let Some(note) = text.note() {
             parsed.notes.insert(0, note);
         }
