@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::Renderer;
-use super::request::{AnyCall, Content, ExtraFields, Message, Part};
+use super::request::{AnyCall, Content, ExtraFields, Message, Part, SEPARATOR};
 use crate::history::ReportLine;
 use crate::history::StoredMessage;
 use crate::history::report::{Fact, Taken};
@@ -14,9 +14,19 @@ use crate::model::Role;
 use crate::provider::openai_chat::manner::{Ends, System, Texts, UserContent};
 use crate::provider::prompt::options::NoContent;
 use crate::provider::prompt::turns::{BEGINNING, BRIDGE, CONTINUE, Turn};
+use crate::provider::text::is_blank;
 
 /// Said by nobody, where the assistant has to speak between tools and the user.
 const BETWEEN: &str = "I have the results.";
+
+/// What was thought before one message, and before the next.
+fn both(before: Option<String>, after: Option<String>) -> Option<String> {
+    match (before, after) {
+        (Some(before), Some(after)) if !is_blank(&before) && !is_blank(&after) => Some(before + SEPARATOR + &after),
+        (Some(before), Some(after)) if is_blank(&after) => Some(before),
+        (before, after) => after.or(before),
+    }
+}
 
 impl<'a> Renderer<'a> {
     /// What a system message says, under a role that the server takes there.
@@ -119,12 +129,10 @@ impl<'a> Renderer<'a> {
                     (before @ None, content) => *before = content,
                     (Some(_), None) => {}
                 }
-                // It comes with calls, and the message before had none.
-                *thought = reasoning_content;
+                *thought = both(thought.take(), reasoning_content);
+                // The message before had none.
                 *calls = tool_calls;
-                // A message has a field once: what came later stays.
-                fields.0.retain(|(name, _)| extra.0.iter().all(|(later, _)| later != name));
-                fields.0.extend(extra.0);
+                fields.add(extra);
             }
             _ => self.messages.push(Message::Assistant {
                 name: None,

@@ -62,7 +62,19 @@ pub(crate) enum Message<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct ExtraFields<'a>(pub(crate) Vec<(Cow<'a, str>, Field<'a>)>);
 
-impl ExtraFields<'_> {
+impl<'a> ExtraFields<'a> {
+    /// Adds those of a message that is one with this one. A message has a field once: of texts, such as thinking, both are
+    /// said; of other values what came later stays.
+    pub(crate) fn add(&mut self, later: Self) {
+        for (name, value) in later.0 {
+            match (self.0.iter_mut().find(|(known, _)| *known == name).map(|(_, known)| known), value) {
+                (Some(Field::Text(before)), Field::Text(text)) => *before = join(mem::take(before), text),
+                (Some(known), value) => *known = value,
+                (None, value) => self.0.push((name, value)),
+            }
+        }
+    }
+
     /// Whether the message is to be gone on with.
     pub(crate) fn is_prefix(&self) -> bool {
         let is_true = |value: &Field<'_>| matches!(value, Field::Json(json) if json.get() == "true");
