@@ -370,7 +370,9 @@ fn check_call(call: &Object, manner: &Manner, place: &str, out: &mut Findings) {
             return;
         }
         let finding = OC_17.at(format!("{place}.{key}"), "call without a known type and its object");
-        let is_unknown = key == "type" && !type_name.is_empty();
+        // A type of its own may have an object of its own, but every server reads the object of a function.
+        let has_object = ["function", "custom"].iter().any(|name| call.get(*name).is_some_and(Value::is_object));
+        let is_unknown = key == "type" && !type_name.is_empty() && has_object;
         return out.push(if is_unknown { finding.with_level(Level::Unknown) } else { finding });
     };
     if type_name == "function" {

@@ -34,7 +34,8 @@ pub(crate) struct Form {
 }
 
 impl<'a> Call<'a> {
-    /// An item of `tool_calls`, but for its index. Ollama's own form has name and arguments beside the id.
+    /// An item of `tool_calls`, but for its index. Ollama's own form has name and arguments beside the id, LangChain's name and
+    /// args.
     pub(crate) fn read(mut fields: Fields<'a>) -> Self {
         let id = fields.text("id").unwrap_or_default();
         let typed = fields.take("type").is_some();
@@ -44,7 +45,8 @@ impl<'a> Call<'a> {
         let is_custom = custom.is_some();
         let mut body = custom.or(function).unwrap_or_default();
         let name = body.text("name").or_else(|| fields.text("name")).unwrap_or_default();
-        let arguments = ["arguments", "input"].iter().find_map(|name| body.take(name).or_else(|| fields.take(name)));
+        let arguments =
+            ["arguments", "input", "args"].iter().find_map(|name| body.take(name).or_else(|| fields.take(name)));
         fields.take("index");
         let kept = |fields: &Fields<'_>| -> Ordered<Json> {
             fields.present().filter_map(|(name, raw)| Some((name.to_owned(), json(raw)?))).collect()

@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 use super::manner::{ImagesTaken, Manner, NAME, Texts};
 use crate::error::Result;
 use crate::history::report::{Cited, Fact, Moved, Unfit, Unsent};
-use crate::history::{MessageState, ReportLine, StoredMessage};
+use crate::history::{MessageState, ReportLine, Rule, StoredMessage};
 use crate::model::{Audio, Body, File, Image, Native, Output, Role};
 use crate::provider::prompt::media::attachment::{Attach, Attachment, Made, Payload, Picture, file_name};
 use crate::provider::prompt::options::PromptOptions;
@@ -53,14 +53,20 @@ pub(crate) fn render(
     let turns = turns(messages, ids, NAMES, &mut report);
     let echoes = target.dialect().is_none();
     let (messages, text_fields) = (Vec::new(), RefCell::default());
-    let mut renderer = Renderer { target, manner, echoes, options, report, messages, text_fields };
+    let mut renderer =
+        Renderer { target, manner, echoes, options, report, messages, text_fields, customs: HashSet::new() };
     for turn in turns {
         renderer.turn(turn);
     }
     if !renderer.end() {
         return Err(nothing_to_send(target));
     }
-    let Renderer { messages, mut report, .. } = renderer;
+    let Renderer { messages, mut report, customs, .. } = renderer;
+    if !customs.is_empty() {
+        let place = |line: &ReportLine| Some((line.message_index?, line.chunk_index?));
+        let is_custom = |line: &ReportLine| place(line).is_some_and(|place| customs.contains(&place));
+        report.retain(|line| line.rule != Rule::ArgumentsRepaired || !is_custom(line));
+    }
     let called = if manner.declares { called(&messages) } else { BTreeSet::new() };
     let tools = declared(&options.tools, NAMES, called, &mut report)?;
     let tools = tools.into_iter().map(|function| Tool::Function { function }).collect();
@@ -78,6 +84,8 @@ struct Renderer<'a> {
     messages: Vec<Message<'a>>,
     /// Which fields of the assistant's the target takes text in, of those that were asked for.
     text_fields: RefCell<HashMap<String, bool>>,
+    /// The calls of custom tools, by message and chunk index: their input is not repaired.
+    customs: HashSet<(u64, u32)>,
 }
 
 /// What a message says beside calls, sorted by where the wire has a place for it.

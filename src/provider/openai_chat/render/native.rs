@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value, json as object};
 
 use super::request::{AnyCall, Field, Function, Held, Message, Part, RawCall, ToolCall};
 use super::{Renderer, Said};
@@ -117,7 +117,13 @@ impl<'a> Renderer<'a> {
         let native = turn.stored.message.chunks.get(call.chunk).and_then(|chunk| chunk.native.as_ref());
         if let Some(Native { json, .. }) = native.filter(|native| native.wire == NAME) {
             let is_own = turn.is_by(self.manner.providers, None);
-            let why = match embedded_object(json).filter(|_| is_own) {
+            let given = embedded_object(json).filter(|_| is_own);
+            if let Some(json) = given.as_ref().and_then(|given| self.custom_call(turn, call, given)) {
+                // Its input is no JSON, and stays what it is.
+                self.customs.insert((turn.stored.index, turn.stored.chunk_index(call.chunk)));
+                return AnyCall::Raw(RawCall { name, json });
+            }
+            let why = match given {
                 None => Some(Unsent::Unreadable),
                 Some(given) if !is_call(&given, call) => Some(Unsent::Changed),
                 Some(_) => self.refused("assistant", "tool_calls", &format!("[{json}]")).map(Unsent::Refused),
@@ -133,8 +139,22 @@ impl<'a> Renderer<'a> {
     }
 }
 
+impl<'a> Renderer<'a> {
+    /// The call of a custom tool, with its input, if the target takes it.
+    fn custom_call(&self, turn: &Turn<'a>, call: &Call<'a>, given: &Map<String, Value>) -> Option<Box<RawValue>> {
+        let input = given.get("custom")?.get("input")?.as_str()?;
+        let Body::ToolCall { arguments, .. } = &turn.stored.message.chunks.get(call.chunk)?.body else { return None };
+        if arguments != input {
+            return None;
+        }
+        let written = object!({"id": call.id, "type": "custom", "custom": {"name": call.name, "input": input}});
+        let is_taken = self.refused("assistant", "tool_calls", &format!("[{written}]")).is_none();
+        RawValue::from_string(written.to_string()).ok().filter(|_| is_taken)
+    }
+}
+
 /// Whether the fields are those of this call.
-fn is_call(given: &serde_json::Map<String, Value>, call: &Call<'_>) -> bool {
+fn is_call(given: &Map<String, Value>, call: &Call<'_>) -> bool {
     let function = given.get("function");
     let text = |name: &str| function.and_then(|function| function.get(name)?.as_str()).unwrap_or_default();
     let id = given.get("id").and_then(Value::as_str).unwrap_or_default();
