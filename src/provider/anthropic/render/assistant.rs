@@ -239,8 +239,8 @@ impl<'a> Renderer<'a> {
             Reply::Result { stored, chunk, output, is_error } => (stored, chunk, output, is_error),
         };
         if let Some(given) = stored.message.chunks.get(chunk).and_then(|chunk| NativeBlock::of(chunk.native.as_ref())) {
-            if given.is_result(&call.id, self.manner) {
-                return given.block(RawKind::ToolResult, None);
+            if let Some(block) = given.result(&call.id, self.manner) {
+                return block;
             }
             // What the provider itself ran is sent as if the caller had run it.
             self.dialogue.note(Fact::Rebuilt { what: "block" }, stored, chunk);

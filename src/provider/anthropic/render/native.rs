@@ -137,8 +137,20 @@ impl<'a> NativeBlock<'a> {
             })
     }
 
-    /// Is this the result of that call, of blocks that the user may send?
-    pub(crate) fn is_result(&self, id: &str, manner: &Manner) -> bool {
+    /// The result of that call, if it is of blocks that the user may send: as it came, but for the call's id.
+    pub(crate) fn result(mut self, id: &str, manner: &Manner) -> Option<Block<'a>> {
+        if !self.is_result(manner) {
+            return None;
+        }
+        if self.text_of("tool_use_id") == id {
+            return Some(self.block(RawKind::ToolResult, None));
+        }
+        self.fields.insert("tool_use_id".to_owned(), id.into());
+        let json = serde_json::value::to_raw_value(&self.fields).ok()?;
+        Some(Block::Raw(Raw { json, kind: RawKind::ToolResult, origin: None }))
+    }
+
+    fn is_result(&self, manner: &Manner) -> bool {
         let is_part = |part: &Value| {
             let Some(fields) = part.as_object() else { return false };
             match fields.get("type").and_then(Value::as_str) {
@@ -153,7 +165,6 @@ impl<'a> NativeBlock<'a> {
         };
         self.kind() == "tool_result"
             && has_only(&self.fields, &["type", "tool_use_id", "content"], &["is_error"])
-            && self.text_of("tool_use_id") == id
             && self.fields.get("is_error").is_none_or(|failed| failed == &Value::Bool(false))
             && self
                 .fields
@@ -307,6 +318,13 @@ fn is_elsewhere(source: &Map<String, Value>, manner: &Manner) -> bool {
 }
 
 fn is_document(fields: &Map<String, Value>, manner: &Manner) -> bool {
+    let is_content = |content: &Value| {
+        let is_text = |part: &Value| {
+            part.as_object()
+                .is_some_and(|part| part.get("type").is_some_and(|name| name == "text") && is_plain_text(part))
+        };
+        is_filled(content) || content.as_array().is_some_and(|parts| !parts.is_empty() && parts.iter().all(is_text))
+    };
     let is_source = |source: &Map<String, Value>| {
         let text = |name: &str| source.get(name).and_then(Value::as_str).unwrap_or_default();
         let is_whole = has_only(source, &["type", "media_type", "data"], &[]);
@@ -317,6 +335,7 @@ fn is_document(fields: &Map<String, Value>, manner: &Manner) -> bool {
                 is_whole && text("media_type") == "application/pdf" && is_pdf
             }
             "text" => is_whole && text("media_type") == "text/plain" && !is_blank(text("data")),
+            "content" => has_only(source, &["type", "content"], &[]) && source.get("content").is_some_and(is_content),
             _ => is_elsewhere(source, manner),
         }
     };
@@ -361,7 +380,7 @@ mod tests {
         let (anthropic, bedrock) =
             (Manner::of(Target::ANTHROPIC), Manner::of("anthropic/bedrock".parse::<Target>().unwrap()));
         let result = read(r#"{"type":"tool_result","tool_use_id":"toolu_1","content":[{"type":"text","text":"x"}]}"#);
-        assert!(result.is_result("toolu_1", anthropic) && !result.is_result("toolu_2", anthropic));
+        assert!(result.is_result(anthropic));
         let image = read(r#"{"type":"image","source":{"type":"url","url":"https://a.example/b.png"}}"#);
         assert!(image.in_user_message(anthropic).is_some() && image.in_user_message(bedrock).is_none());
 
