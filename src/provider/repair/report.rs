@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use super::edits::{Edits, NEAR};
 use crate::history::report::Fact;
 use crate::history::{ReportLine, Rule, StoredMessage};
+use crate::json::compact;
 use crate::json::fields::{Fields, array};
 use crate::provider::read::parsed::Place;
 use crate::provider::target::Target;
@@ -92,17 +93,26 @@ pub(super) fn unknown_fields(messages: &[StoredMessage]) -> Vec<Unknown<'_>> {
         unknown.extend(stored.message.metadata.extra.iter().map(|(name, json)| Unknown {
             name,
             value: json.as_str(),
-            line: ReportLine::message(Fact::FieldUnknown { name }, stored),
+            line: ReportLine::message(gone(name), stored),
         }));
         for (at, chunk) in stored.message.chunks.iter().enumerate() {
             unknown.extend(chunk.extra.iter().map(|(name, json)| Unknown {
                 name,
                 value: json.as_str(),
-                line: ReportLine::chunk(Fact::FieldUnknown { name }, stored, at),
+                line: ReportLine::chunk(gone(name), stored, at),
             }));
         }
     }
     unknown
+}
+
+/// What is said of a field that does not reach the prompt.
+fn gone(name: &str) -> Fact<'_> {
+    let marks = ["cache_control", "prompt_cache_breakpoint"];
+    if marks.contains(&name) {
+        return Fact::FieldUnfit { name, problem: "it marks what is cached, and its block was written again" };
+    }
+    Fact::FieldUnknown { name }
 }
 
 /// Lines for those unknown fields that are nowhere in the request.
@@ -111,16 +121,17 @@ pub(super) fn left_out(unknown: Vec<Unknown<'_>>, request: &RawValue) -> Vec<Rep
     if !unknown.is_empty() {
         collect(request, &mut written);
     }
-    let lost = unknown.into_iter().filter(|unknown| !written.contains(&(Cow::Borrowed(unknown.name), unknown.value)));
+    let lost =
+        unknown.into_iter().filter(|unknown| !written.contains(&(Cow::Borrowed(unknown.name), compact(unknown.value))));
     lost.map(|unknown| unknown.line).collect()
 }
 
-/// All fields of all objects. How deep a request is nested, its renderer and [`Json::MAX_DEPTH`](crate::model::Json)
+/// All fields of all objects, their values without spaces. How deep a request is nested, its renderer and [`Json::MAX_DEPTH`](crate::model::Json)
 /// limit.
-fn collect<'a>(value: &'a RawValue, written: &mut HashSet<(Cow<'a, str>, &'a str)>) {
+fn collect<'a>(value: &'a RawValue, written: &mut HashSet<(Cow<'a, str>, Cow<'a, str>)>) {
     for (name, field) in Fields::of(value).unwrap_or_default().pairs() {
         collect(field, written);
-        written.insert((name, field.get()));
+        written.insert((name, compact(field.get())));
     }
     if value.get().starts_with('[') {
         array(value).unwrap_or_default().into_iter().for_each(|item| collect(item, written));

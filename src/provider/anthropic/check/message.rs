@@ -246,6 +246,8 @@ const PIXELS_OF_MANY: u32 = 2000;
 const MANY: usize = 20;
 /// Marks in one request.
 const MARKS: usize = 4;
+/// How the place of a block in a message begins.
+const IN_MESSAGES: &str = "messages[";
 /// How long a mark holds, if it does not say.
 const DEFAULT_TTL: &str = "5m";
 const TTLS: &[&str] = &[DEFAULT_TTL, "1h"];
@@ -346,9 +348,9 @@ fn decoded(source: &Object) -> Option<Vec<u8>> {
     decode_base64(source.get("data")?.as_str()?).filter(|bytes| !bytes.is_empty())
 }
 
-/// The marks of a request, in the order of the prompt: how long each holds.
+/// The marks of a request, in the order of the prompt: how long each holds, and where it is, if it is in a message.
 #[derive(Default)]
-pub(crate) struct Marks<'a>(Vec<&'a str>);
+pub(crate) struct Marks<'a>(Vec<(&'a str, String)>);
 
 impl<'a> Marks<'a> {
     /// Takes the mark of a block or tool, if it has one.
@@ -362,7 +364,10 @@ impl<'a> Marks<'a> {
         if !known || mark.get("type").is_none_or(|name| name != "ephemeral") {
             out.push(AN_27.at(&place, "not of the type ephemeral, or for another time than 5m or 1h"));
         }
-        self.0.push(ttl.unwrap_or_default());
+        self.0.push((
+            ttl.unwrap_or_default(),
+            if place.starts_with(IN_MESSAGES) { place.clone() } else { String::new() },
+        ));
         let name = text(block, "type");
         if name == "text" && block.get("text").is_some_and(|text| text == "") {
             out.push(AN_27.at(place, "on an empty text block"));
@@ -374,16 +379,23 @@ impl<'a> Marks<'a> {
     /// Takes the mark of the request as a whole: it counts as one at its end.
     pub(crate) fn see_request(&mut self, request: &Object) {
         if request.get("cache_control").is_some_and(is_filled) {
-            self.0.push(DEFAULT_TTL);
+            self.0.push((DEFAULT_TTL, String::new()));
         }
     }
 
     pub(crate) fn check(&self, out: &mut Findings) {
-        if self.0.len() > MARKS {
-            out.push(AN_27.at("", format!("{} blocks with cache_control, at most {MARKS}", self.0.len())));
+        let over = self.0.len().saturating_sub(MARKS);
+        if over > 0 {
+            // Any of them may go: the first ones of the messages are of the least use.
+            let marked: Vec<&str> =
+                self.0.iter().map(|(_, place)| place.as_str()).filter(|place| !place.is_empty()).take(over).collect();
+            let places = if marked.len() == over { marked } else { vec![""] };
+            let problem = format!("{} blocks with cache_control, at most {MARKS}", self.0.len());
+            places.into_iter().for_each(|place| out.push(AN_27.at(place, problem.as_str())));
         }
-        if self.0.iter().skip_while(|ttl| **ttl != "5m").any(|ttl| *ttl == "1h") {
-            out.push(AN_27.at("", "a mark of 1h after one of 5m"));
+        let behind = self.0.iter().skip_while(|(ttl, _)| *ttl != "5m");
+        for (_, place) in behind.filter(|(ttl, _)| *ttl == "1h") {
+            out.push(AN_27.at(place.as_str(), "a mark of 1h after one of 5m"));
         }
     }
 }
