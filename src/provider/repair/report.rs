@@ -1,7 +1,7 @@
 //! The lines of a repair: where they belong, one for each difference, and those for unknown fields that were lost.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::value::RawValue;
 
@@ -115,23 +115,30 @@ fn gone(name: &str) -> Fact<'_> {
     Fact::FieldUnknown { name }
 }
 
-/// Lines for those unknown fields that are nowhere in the request.
+/// Lines for those unknown fields that are not in the request, or not as often: several blocks may have the same mark.
 pub(super) fn left_out(unknown: Vec<Unknown<'_>>, request: &RawValue) -> Vec<ReportLine> {
-    let mut written = HashSet::new();
+    let (mut written, mut given) = (HashMap::new(), HashMap::new());
     if !unknown.is_empty() {
         collect(request, &mut written);
     }
-    let lost =
-        unknown.into_iter().filter(|unknown| !written.contains(&(Cow::Borrowed(unknown.name), compact(unknown.value))));
+    let field =
+        |unknown: &Unknown<'_>| (Cow::Owned(unknown.name.to_owned()), Cow::Owned(compact(unknown.value).into_owned()));
+    for unknown in &unknown {
+        *given.entry(field(unknown)).or_insert(0_usize) += 1;
+    }
+    let lost = unknown.into_iter().filter(|unknown| {
+        let field = field(unknown);
+        given.get(&field) > written.get(&field)
+    });
     lost.map(|unknown| unknown.line).collect()
 }
 
 /// All fields of all objects, their values without spaces. How deep a request is nested, its renderer and [`Json::MAX_DEPTH`](crate::model::Json)
 /// limit.
-fn collect<'a>(value: &'a RawValue, written: &mut HashSet<(Cow<'a, str>, Cow<'a, str>)>) {
+fn collect<'a>(value: &'a RawValue, written: &mut HashMap<(Cow<'a, str>, Cow<'a, str>), usize>) {
     for (name, field) in Fields::of(value).unwrap_or_default().pairs() {
         collect(field, written);
-        written.insert((name, compact(field.get())));
+        *written.entry((name, compact(field.get()))).or_default() += 1;
     }
     if value.get().starts_with('[') {
         array(value).unwrap_or_default().into_iter().for_each(|item| collect(item, written));

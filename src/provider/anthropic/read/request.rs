@@ -12,6 +12,7 @@ use crate::json::fields::{Fields, Item, array, is_empty, string};
 use crate::model::extra::{Owner, json};
 use crate::model::{Body, Chunk, File, Image, Json, Message, Native, Output, Part, PartBody, Role};
 use crate::provider::anthropic::manner::{NAME, provider};
+use crate::provider::anthropic::render::native::NativeBlock;
 use crate::provider::read::parsed::{Notes, Parsed, ROLES, RoleNames, no_messages, opaque, stranger};
 use crate::provider::target::Target;
 
@@ -90,7 +91,8 @@ const BLOCKS: &[(&str, Read)] = &[
     ("tool_use", read_call),
     ("tool_result", read_result),
     ("image", |fields, _| Some(Body::Image(image(fields)?).into())),
-    ("document", |fields, _| Some(Body::File(file(fields)?).into())),
+    ("document", read_document),
+    ("search_result", read_document),
 ];
 
 /// A block as a chunk. What is not known becomes an opaque one of this provider.
@@ -145,8 +147,27 @@ fn image(fields: &mut Fields<'_>) -> Option<Image> {
     Some(Image { url, mime_type: None })
 }
 
+/// A document, or what was found, as others read it too. What a file has no place for stays in the provider's block.
+fn read_document(fields: &mut Fields<'_>, raw: &RawValue) -> Option<Chunk> {
+    if let Some(file) = file(fields) {
+        return Some(Body::File(file).into());
+    }
+    let (file, native) = annotated(fields, raw)?;
+    Some(Chunk { native: Some(native), ..Body::File(file).into() })
+}
+
+/// A file that says more than a file has a place for, and its block.
+fn annotated(fields: &mut Fields<'_>, raw: &RawValue) -> Option<(File, Native)> {
+    let native = native(raw)?;
+    let file = NativeBlock::read(&native.json)?.file()?;
+    for name in ["source", "title", "content", "context", "citations"] {
+        fields.take(name);
+    }
+    Some((file, native))
+}
+
 fn file(fields: &mut Fields<'_>) -> Option<File> {
-    if ["context", "citations"].iter().any(|name| fields.peek(name).is_some()) {
+    if ["context", "citations", "content"].iter().any(|name| fields.peek(name).is_some()) {
         return None;
     }
     let mut source = Fields::of(fields.peek("source")?)?;
@@ -199,7 +220,16 @@ fn part(raw: &RawValue) -> Option<(Part, bool)> {
     let body = match fields.string("type").as_deref() {
         Some("text") => fields.string("text").map(|text| PartBody::Text { text }),
         Some("image") => image(&mut fields).map(PartBody::Image),
-        Some("document") => file(&mut fields).map(PartBody::File),
+        Some("document" | "search_result") => {
+            if let Some(file) = file(&mut fields) {
+                Some(PartBody::File(file))
+            } else if let Some((file, _)) = annotated(&mut fields, raw) {
+                let part = Part { body: PartBody::File(file), extra: fields.extra(Owner::Chunk) };
+                return Some((part, false));
+            } else {
+                None
+            }
+        }
         _ => string(raw).map(|text| PartBody::Text { text }),
     };
     let Some(body) = body else { return Some((PartBody::Json { json: json(raw)? }.into(), false)) };

@@ -7,7 +7,7 @@
 mod assistant;
 mod hosted;
 mod media;
-mod native;
+pub(crate) mod native;
 mod plan;
 mod request;
 
@@ -101,6 +101,9 @@ impl<'a> Renderer<'a> {
 
     fn block(&mut self, turn: &Turn<'a>, at: usize, chunk: &'a Chunk) -> Option<Block<'a>> {
         let stored = turn.stored;
+        if let Some(given) = self.given_file(chunk, Origin { stored, chunk: at }) {
+            return Some(given);
+        }
         match &chunk.body {
             Body::Text { text, annotations } => {
                 if annotations.is_some() {
@@ -111,8 +114,7 @@ impl<'a> Renderer<'a> {
             Body::Refusal { text } => self.refusal(text, stored, at),
             Body::Opaque { provider, kind, json } if self.manner.providers.contains(&provider.as_str()) => {
                 let given = NativeBlock::read(json);
-                let own = given.as_ref().and_then(|given| given.in_user_message(self.manner));
-                let block = given.zip(own).map(|(given, own)| given.block(own, Some(Origin { stored, chunk: at })));
+                let block = given.and_then(|given| given.user_block(self.manner, Origin { stored, chunk: at }));
                 if block.is_none() {
                     self.dialogue.note(Fact::Removed { kind, why: Unsent::NotInRole(turn.role, NAME) }, stored, at);
                 }
@@ -126,6 +128,13 @@ impl<'a> Renderer<'a> {
                 }
             },
         }
+    }
+
+    /// The block that a file came as, if it still says the same, and a user message may hold it.
+    fn given_file(&self, chunk: &'a Chunk, origin: Origin<'a>) -> Option<Block<'a>> {
+        let Body::File(file) = &chunk.body else { return None };
+        let given = NativeBlock::of(chunk.native.as_ref()).filter(|given| given.file().as_ref() == Some(file))?;
+        given.user_block(self.manner, origin)
     }
 
     fn text(&mut self, text: &'a str, stored: &'a StoredMessage, at: usize) -> Option<Block<'a>> {

@@ -3,13 +3,15 @@
 //! What is not known of a block's type is not sent: the provider takes no unknown keys (AN-33). Source of the types:
 //! `ContentBlockParam` of the official Python SDK (anthropic 2.11.0).
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::request::{Block, Raw, RawKind};
 use crate::history::OUTCOME_UNKNOWN;
 use crate::json;
-use crate::model::{Json, Native};
+use crate::model::{File, Json, Native};
 use crate::provider::anthropic::check::message::{Seen, check_message};
 use crate::provider::anthropic::manner::{Manner, NAME};
 use crate::provider::anthropic::types::{CALLED, SENT_RESULTS, WITH_RESULTS};
@@ -173,6 +175,17 @@ impl<'a> NativeBlock<'a> {
                 .is_some_and(|parts| !parts.is_empty() && parts.iter().all(is_part))
     }
 
+    /// The block in a user message, if one may hold it: as it came, but for the mark of what is cached.
+    pub(crate) fn user_block(mut self, manner: &Manner, origin: Origin<'a>) -> Option<Block<'a>> {
+        let was_marked = self.fields.remove("cache_control").is_some();
+        let kind = self.in_user_message(manner)?;
+        if !was_marked {
+            return Some(self.block(kind, Some(origin)));
+        }
+        let json = serde_json::value::to_raw_value(&self.fields).ok()?;
+        Some(Block::Raw(Raw { json, kind, origin: Some(origin) }))
+    }
+
     /// What the block counts as in a user message, if one may hold it.
     pub(crate) fn in_user_message(&self, manner: &Manner) -> Option<RawKind> {
         let (fits, kind) = match self.kind() {
@@ -189,6 +202,35 @@ impl<'a> NativeBlock<'a> {
             ),
         };
         (fits && self.refusal("user").is_none()).then_some(kind)
+    }
+
+    /// The file that a document, or what was found, is for others.
+    pub(crate) fn file(&self) -> Option<File> {
+        let words = |name: &str| self.fields.get(name).and_then(Value::as_str).map(str::to_owned);
+        let of_text = |text: String| File {
+            name: words("title"),
+            data: Some(STANDARD.encode(text)),
+            mime_type: Some("text/plain".to_owned()),
+            ..File::default()
+        };
+        if self.kind() == "search_result" {
+            let found = texts(self.fields.get("content")?)?;
+            return Some(of_text(format!("{}\n\n{found}", self.text_of("source"))));
+        }
+        let source = self.fields.get("source").and_then(Value::as_object).filter(|_| self.kind() == "document")?;
+        let (kind, data) = (source.get("type")?.as_str()?, |name: &str| Some(source.get(name)?.as_str()?.to_owned()));
+        match kind {
+            "base64" => {
+                Some(File { name: words("title"), data: Some(data("data")?), mime_type: data("media_type"), url: None })
+            }
+            "text" => Some(of_text(data("data")?)),
+            "content" => Some(of_text(texts(source.get("content")?)?)),
+            "url" => {
+                let mime_type = Some("application/pdf".to_owned());
+                Some(File { name: words("title"), url: Some(data("url")?), mime_type, data: None })
+            }
+            _ => None,
+        }
     }
 
     /// Whether this is a block of its own, of any type, known or not, that the assistant may hold.
@@ -286,6 +328,19 @@ fn is_citing(fields: &Map<String, Value>) -> bool {
             has_only(citing, &[], &["enabled"]) && citing.get("enabled").is_none_or(Value::is_boolean)
         })
     })
+}
+
+/// A text, or the texts of blocks that are nothing else.
+fn texts(content: &Value) -> Option<String> {
+    if let Some(text) = content.as_str() {
+        return Some(text.to_owned());
+    }
+    let text = |block: &Value| {
+        let is_text = block.get("type").is_some_and(|name| name == "text");
+        Some(block.get("text").filter(|_| is_text)?.as_str()?.to_owned())
+    };
+    let texts: Option<Vec<String>> = content.as_array()?.iter().map(text).collect();
+    Some(texts?.join("\n\n"))
 }
 
 fn is_search_result(fields: &Map<String, Value>) -> bool {
