@@ -15,8 +15,15 @@ use crate::server::refusal::Refusal;
 #[derive(Debug, Default)]
 pub(super) struct Referenced {
     answer: Option<ResponseId>,
-    /// The answer's message with its items, each by the positions of its chunks: as far as it is in memory, and on disk.
-    found: Vec<(StoredMessage, HashMap<String, Vec<usize>>)>,
+    /// The answer as it is in memory, and on disk.
+    found: Vec<Answer>,
+}
+
+#[derive(Debug)]
+struct Answer {
+    stored: StoredMessage,
+    /// Its items: each by its id, with the positions of its chunks.
+    items: HashMap<String, Vec<usize>>,
 }
 
 impl Referenced {
@@ -27,7 +34,7 @@ impl Referenced {
             self.found = read(call, reach, answer)?;
             self.answer = Some(answer);
         }
-        let item = self.found.iter().find_map(|(stored, items)| Some((stored, items.get(id)?)));
+        let item = self.found.iter().find_map(|answer| Some((&answer.stored, answer.items.get(id)?)));
         Ok(item.map(|(stored, positions)| {
             let Message { role, chunks, metadata, .. } = stored.pick(positions.iter().copied()).message;
             let mut message = Message::new(role, chunks);
@@ -43,17 +50,13 @@ impl Referenced {
         let Some(stored) = self.find(call, reach, id)?.filter(|stored| stored.role == Role::Assistant) else {
             return Ok(None);
         };
-        let items = normal(&[item.clone()], ConversationId::new(), None)?;
+        let items = normal(std::slice::from_ref(item), ConversationId::new(), None)?;
         let is_same = messages(&items).first().is_some_and(|given| said(given) == said(&stored));
         Ok(is_same.then_some(stored))
     }
 }
 
-fn read(
-    call: &Call,
-    reach: &Reach,
-    answer: ResponseId,
-) -> Result<Vec<(StoredMessage, HashMap<String, Vec<usize>>)>, Refusal> {
+fn read(call: &Call, reach: &Reach, answer: ResponseId) -> Result<Vec<Answer>, Refusal> {
     let mut found = Vec::new();
     for is_kept in [false, true] {
         let home = reach.home(call, answer.conversation, is_kept);
@@ -72,7 +75,7 @@ fn read(
             let chunks = if item.chunks.is_empty() { (0..count).collect() } else { chunks.collect() };
             items.entry(item.id).or_insert(chunks);
         }
-        found.push((stored, items));
+        found.push(Answer { stored, items });
     }
     Ok(found)
 }

@@ -233,7 +233,8 @@ const CONCERNED: &[&str] = &["tools", "mcp_servers", "metadata", "client_metadat
 /// A field with its secrets replaced, so that equal ones stay equal; as it came if there are none.
 pub(super) fn without_secrets(key: &Key, name: &str, raw: &RawValue) -> Option<Box<RawValue>> {
     let is_key = secrets::is_key(name) && raw.get() != "null";
-    if !is_key && !(CONCERNED.contains(&name) && secrets::may_be_in(raw.get())) {
+    let is_concerned = is_key || CONCERNED.contains(&name) && secrets::may_be_in(raw.get());
+    if !is_concerned {
         return Some(raw.to_owned());
     }
     let with =
