@@ -63,11 +63,31 @@ fn message(item: Item<'_>, provider: &str, notes: &mut Notes<'_>) -> Message {
         Item::Object(fields) => fields,
         Item::Other(raw) => return stranger(raw, "message", opaque(raw, "message", provider), notes),
     };
-    let chunks = notes.content(&mut fields, |raw| block(raw, provider));
+    let answer = answer(&mut fields);
+    let chunks = match notes.at("", answer) {
+        Some(answer) => vec![answer],
+        None => notes.content(&mut fields, |raw| block(raw, provider)),
+    };
     let mut message = Message::new(role(&mut fields, &chunks, notes), chunks);
     message.metadata.id = fields.string("id");
     message.metadata.extra = fields.extra(Owner::Message);
     message
+}
+
+/// A message of the role that other wires give results: all of it is one.
+fn answer(fields: &mut Fields<'_>) -> Option<Chunk> {
+    let role = fields.peek("role").and_then(string)?;
+    let is_id = |name: &&str| fields.peek(name).is_some();
+    let id = ["tool_use_id", "tool_call_id"]
+        .into_iter()
+        .find(is_id)
+        .filter(|_| ROLE_NAMES.find(&role) == Some(Role::Tool))?;
+    let is_result = |raw: &&RawValue| Fields::of(raw).is_some_and(|block| block.says("type", "tool_result"));
+    if fields.peek("content").and_then(array).unwrap_or_default().iter().any(is_result) {
+        return None;
+    }
+    let id = fields.text(id)?;
+    result(fields, id).map(|(body, _)| body.into())
 }
 
 fn role(fields: &mut Fields<'_>, chunks: &[Chunk], notes: &mut Notes<'_>) -> Role {
@@ -195,6 +215,13 @@ fn file(fields: &mut Fields<'_>) -> Option<File> {
 /// A result whose parts are not all of a kind that others know stays the provider's block, too.
 fn read_result(fields: &mut Fields<'_>, raw: &RawValue) -> Option<Chunk> {
     let tool_call_id = fields.text("tool_use_id").unwrap_or_default();
+    let (body, known) = result(fields, tool_call_id)?;
+    let native = if known { None } else { native(raw) };
+    Some(Chunk { native, ..body.into() })
+}
+
+/// A result, and whether its parts are of kinds that others know.
+fn result(fields: &mut Fields<'_>, tool_call_id: String) -> Option<(Body, bool)> {
     let failed = fields.take("is_error");
     let is_error = failed.and_then(|failed| serde_json::from_str(failed.get()).ok());
     let (output, known) = match fields.take("content") {
@@ -209,9 +236,7 @@ fn read_result(fields: &mut Fields<'_>, raw: &RawValue) -> Option<Chunk> {
             (None, None) => (Output::Parts(vec![PartBody::Json { json: json(content)? }.into()]), true),
         },
     };
-    let native = if known { None } else { native(raw) };
-    let body = Body::ToolResult { tool_call_id, name: None, output, is_error };
-    Some(Chunk { native, ..body.into() })
+    Some((Body::ToolResult { tool_call_id, name: None, output, is_error }, known))
 }
 
 /// A part, and whether it is of a kind that others know. Any other is its JSON.
