@@ -2,11 +2,13 @@
 //!
 //! `request` reads it, renders it again and says what happened to it. It notices if the request is of another wire than the
 //! caller said. On one wire the repair is the smallest edit: `align` finds what reads the same in both, `edits` holds the
-//! differences and puts the text together, `smallest` makes those that a rule asks for. Between wires, `tools` and `settings`
+//! differences and puts the text together, `smallest` makes those that a rule asks for, and `marks` keeps the marks of prompt
+//! caches. Between wires, `tools` and `settings`
 //! take over what is beside the messages. `report` gives each difference its line and its place.
 
 mod align;
 mod edits;
+mod marks;
 mod report;
 pub(super) mod request;
 mod settings;

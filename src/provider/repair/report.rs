@@ -110,7 +110,10 @@ pub(super) fn unknown_fields(messages: &[StoredMessage]) -> Vec<Unknown<'_>> {
 fn gone(name: &str) -> Fact<'_> {
     let marks = ["cache_control", "prompt_cache_breakpoint"];
     if marks.contains(&name) {
-        return Fact::FieldUnfit { name, problem: "it marks what is cached, and its block was written again" };
+        return Fact::FieldUnfit {
+            name,
+            problem: "the target refuses the mark there, or its block says something else now",
+        };
     }
     Fact::FieldUnknown { name }
 }

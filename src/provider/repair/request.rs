@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use super::align::Reading;
 use super::edits::Edits;
+use super::marks::kept;
 use super::report::{left_out, named, place, unknown_fields};
 use super::settings::Settings;
 use super::smallest::edit;
@@ -108,9 +109,10 @@ pub fn repair(from: Target, target: Target, request: &str, options: &PromptOptio
     }
     // What was rendered is not what is written.
     report.iter_mut().for_each(|line| line.place = None);
-    let Some(mut edits) = Edits::new(target, given, &prompt.request) else {
+    let rendered = kept(target, given, prompt.request);
+    let Some(mut edits) = Edits::new(target, given, &rendered) else {
         place(&mut report, &places);
-        return Ok(Prompt { request: prompt.request, report });
+        return Ok(Prompt { request: rendered, report });
     };
     if is_asked {
         edits.make_all(true, "as asked for");

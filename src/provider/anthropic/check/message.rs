@@ -395,7 +395,7 @@ impl<'a> Marks<'a> {
         }
         let behind = self.0.iter().skip_while(|(ttl, _)| *ttl != "5m");
         for (_, place) in behind.filter(|(ttl, _)| *ttl == "1h") {
-            out.push(AN_27.at(place.as_str(), "a mark of 1h after one of 5m"));
+            out.push(AN_27.at(place.as_str(), "a cache_control of 1h after one of 5m"));
         }
     }
 }
