@@ -392,3 +392,82 @@ fn messages_are_those_of_a_conversation() {
     let text = |text: &str| Chunk::text(text).body;
     assert_eq!(said, [(Role::User, &text("a")), (Role::Assistant, &text("b"))]);
 }
+
+/// What a repair has to keep: a result without an id, the thinking of messages that become one, a custom call whose id
+/// changes, a call as LangChain writes it.
+#[test]
+fn what_is_not_ambiguous_is_kept() {
+    let vllm = CHAT.with_dialect("vllm").unwrap();
+    let called = |calls: &str, rest: &str| {
+        format!(
+            r#"[{{"role":"user","content":"q"}},{{"role":"assistant","content":"","tool_calls":[{calls}]}},{rest}]"#
+        )
+    };
+    let call = |id: &str, name: &str| {
+        format!(r#"{{"id":"{id}","type":"function","function":{{"name":"{name}","arguments":"{{}}"}}}}"#)
+    };
+    let two = format!("{},{}", call("c1", "f"), call("c2", "g"));
+    let table = [
+        (
+            CHAT,
+            called(&call("c1", "f"), r#"{"role":"tool","tool_call_id":null,"content":"R"}"#),
+            r#"{"role":"tool","tool_call_id":"c1","content":"R"}"#,
+        ),
+        (
+            CHAT,
+            called(&two, r#"{"role":"tool","name":"g","content":"G"},{"role":"tool","content":"F"}"#),
+            r#"{"role":"tool","tool_call_id":"c1","content":"F"},{"role":"tool","tool_call_id":"c2","content":"G"}"#,
+        ),
+        (CHAT, called(&call("", "f"), r#"{"role":"tool","tool_call_id":"c1","content":"R"}"#), r#""content":"R"}]"#),
+        (
+            CHAT,
+            called(
+                r#"{"id":"c1","name":"f","args":{"a":1},"type":"tool_call"}"#,
+                r#"{"role":"tool","tool_call_id":"c1","content":"R"}"#,
+            ),
+            r#"{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}"#,
+        ),
+        (
+            CHAT,
+            called(
+                r#"{"id":"c1","type":"custom","custom":{"name":"g","input":"IN"}},{"id":"c1","type":"custom","custom":{"name":"g","input":"I2"}}"#,
+                r#"{"role":"tool","tool_call_id":"c1","content":"R"},{"role":"tool","tool_call_id":"c1","content":"S"}"#,
+            ),
+            r#"{"custom":{"input":"I2","name":"g"},"id":"call_"#,
+        ),
+        (
+            vllm,
+            r#"[{"role":"user","content":"q"},{"role":"assistant","content":"a","reasoning_content":"FIRST"},
+                {"role":"assistant","content":"b","reasoning_content":"second"},{"role":"user","content":"c"}]"#
+                .to_owned(),
+            r#"{"role":"assistant","content":"a\n\nb","reasoning_content":"FIRST\n\nsecond"}"#,
+        ),
+    ];
+    for (target, request, wanted) in table {
+        let repaired = repair(target, target, &request, &PromptOptions::new()).unwrap();
+        prompts::assert_accepted(target, &repaired);
+        assert!(repaired.request.get().contains(wanted), "{wanted}\n{}", repaired.request);
+        let odd =
+            |rule: Rule| [Rule::OrphanResultRemoved, Rule::OutcomeUnknown, Rule::ArgumentsRepaired].contains(&rule);
+        assert!(!repaired.report.iter().any(|line| odd(line.rule)), "{:#?}", repaired.report);
+    }
+}
+
+/// With more results than open calls, or another tool's name, nobody knows which call a result answers.
+#[test]
+fn results_that_may_be_of_other_calls_stay_without_one() {
+    for results in [
+        r#"{"role":"tool","content":"R"},{"role":"tool","content":"S"}"#,
+        r#"{"role":"tool","name":"g","content":"R"}"#,
+        r#"{"role":"tool","tool_call_id":"c9","content":"R"}"#,
+    ] {
+        let call = r#"{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}"#;
+        let request =
+            format!(r#"[{{"role":"user","content":"q"}},{{"role":"assistant","tool_calls":[{call}]}},{results}]"#);
+        let given = messages(&request)
+            .iter()
+            .flat_map(|message| message.chunks.clone())
+            .any(|chunk| matches!(chunk.body, Body::ToolResult { tool_call_id, .. } if tool_call_id == "c1"));
+        assert!(!given, "{results}");
+    }
+}

@@ -6,7 +6,7 @@ use crate::common::parsed::{VALUES, answered, assert_repaired, parsed};
 use crate::common::prompts;
 use conversation_store::model::{Message, Role};
 use conversation_store::provider::{PromptOptions, Target, decode, parse, repair};
-use conversation_store::{Rule, Store};
+use conversation_store::{ReportLine, Rule, Severity, Store};
 use proptest::test_runner::TestRunner;
 use serde_json::Value;
 
@@ -284,4 +284,91 @@ fn any_events_are_taken() {
         Ok(())
     });
     ran.unwrap();
+}
+
+/// Thinking in a message of its own, marks of what is cached, and blocks that only the provider knows in full: what they say
+/// is there after a repair.
+#[test]
+fn what_the_provider_made_survives_a_repair() {
+    let mark = r#""cache_control":{"type":"ephemeral"}"#;
+    let text = |text: &str| format!(r#"{{"type":"text","text":"{text}",{mark}}}"#);
+    let said = |role: &str, blocks: &str| format!(r#"{{"role":"{role}","content":[{blocks}]}}"#);
+    let marked = (0..5).map(|at| said(["user", "assistant"][at % 2], &text(&at.to_string())));
+    let call = r#"{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"tool_use","id":"t 1","name":"f","input":{}}]}"#;
+    let found = r#"{"type":"search_result","source":"s","title":"t","content":[{"type":"text","text":"S"}]}"#;
+    let document = r#"{"type":"document","source":{"type":"content","content":"D"}}"#;
+    let table = [
+        (
+            r#"{"role":"user","content":"q"},
+                {"role":"assistant","content":[{"type":"thinking","thinking":"T","signature":"QUJD"}]},
+                {"role":"assistant","content":[{"type":"text","text":"ok"}]},
+                {"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":{}}]},
+                {"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"r"}]}"#
+                .to_owned(),
+            concat!(
+                r#"{"role":"assistant","content":[{"type":"thinking","thinking":"T","signature":"QUJD"},"#,
+                r#"{"type":"text","text":"ok"},{"type":"tool_use","id":"t1","name":"f","input":{}}]}"#
+            )
+            .to_owned(),
+        ),
+        (
+            marked.clone().collect::<Vec<_>>().join(","),
+            format!(
+                r#""messages":[{{"role":"user","content":[{{"type":"text","text":"0"}}]}},{}"#,
+                marked.skip(1).collect::<Vec<_>>().join(",")
+            ),
+        ),
+        (
+            format!(
+                r#"{call},{}"#,
+                said("user", &format!(r#"{{"type":"tool_result","tool_use_id":"t 1","content":[{found}]}}"#))
+            ),
+            r#"[{"content":[{"text":"S","type":"text"}],"source":"s","title":"t","type":"search_result"}]"#.to_owned(),
+        ),
+        (format!("{call},{}", said("user", document)), document.to_owned()),
+        (format!("{call},{}", said("user", &text("b"))), text("b")),
+        (
+            format!(r#"{},{{"role":"tool","tool_use_id":"t1","content":"R"}}"#, call.replace("t 1", "t1")),
+            r#"{"type":"tool_result","tool_use_id":"t1","content":"R"}"#.to_owned(),
+        ),
+    ];
+    for (messages, wanted) in table {
+        let request = format!(
+            r#"{{"model":"claude-sonnet-4-5","max_tokens":9,"messages":[{messages}],"thinking":{{"type":"enabled","budget_tokens":1024}}}}"#
+        );
+        let request = if messages.contains("thinking") {
+            request
+        } else {
+            request.replace(r#","thinking":{"type":"enabled","budget_tokens":1024}"#, "")
+        };
+        let repaired = repair(TARGET, TARGET, &request, &PromptOptions::new()).unwrap();
+        prompts::assert_accepted(TARGET, &repaired);
+        assert!(repaired.request.get().contains(&wanted), "{wanted}\n{}", repaired.request);
+        let is_lost = |line: &&ReportLine| line.severity == Severity::Lost && !line.detail.contains("`cache_control`");
+        let lost: Vec<_> = repaired.report.iter().filter(is_lost).collect();
+        assert!(lost.is_empty(), "{lost:#?}");
+    }
+}
+
+#[test]
+fn other_wires_read_documents_with_citations() {
+    let pdf = r#""source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0xLjQK"}"#;
+    let table = [
+        (format!(r#"{{"type":"document",{pdf},"citations":{{"enabled":true}},"context":"c"}}"#), "JVBERi0xLjQK"),
+        (
+            r#"{"type":"document","source":{"type":"content","content":[{"type":"text","text":"D"}]}}"#.to_owned(),
+            "RA==",
+        ),
+        (
+            r#"{"type":"search_result","source":"s","title":"t","content":[{"type":"text","text":"S"}]}"#.to_owned(),
+            "cwoKUw==",
+        ),
+    ];
+    for (block, data) in table {
+        let request = format!(r#"[{{"role":"user","content":[{block},{{"type":"text","text":"q"}}]}}]"#);
+        for target in [Target::OPENAI_CHAT, Target::OPENAI_RESPONSES, Target::GEMINI] {
+            let crossed = repair(TARGET, target, &request, &PromptOptions::new()).unwrap();
+            assert!(crossed.request.get().contains(data), "{target} {}", crossed.request);
+        }
+    }
 }

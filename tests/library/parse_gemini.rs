@@ -2,8 +2,8 @@
 
 use crate::common::parsed::{answered, parsed};
 use crate::common::prompts;
-use conversation_store::Rule;
 use conversation_store::provider::{PromptOptions, Target, repair};
+use conversation_store::{Rule, Severity};
 use serde_json::Value;
 
 const TARGET: Target = Target::GEMINI;
@@ -142,5 +142,47 @@ fn answers_come_back_as_they_were() {
         let request: Value = serde_json::from_str(prompt.request.get()).unwrap();
         let said = response["candidates"][0]["content"]["parts"].as_array().unwrap();
         assert_eq!(request["contents"][1]["parts"], Value::from(&said[unsigned_thoughts..]), "{name}");
+    }
+}
+
+/// What was lost when a content was written again: the second kind of data in a part, what stands beside a response, a
+/// response without a name.
+#[test]
+fn no_data_of_a_part_is_lost() {
+    let table = [
+        (
+            r#"[{"role":"user","parts":[{"text":"hi","inlineData":{"mimeType":"image/png","data":"iVBORw0KGgo="}}]}]"#,
+            r#"[{"role":"user","parts":[{"text":"hi"},{"inlineData":{"mimeType":"image/png","data":"iVBORw0KGgo="}}]}]"#,
+        ),
+        (
+            r#"[{"role":"user","parts":[{"text":"a"}]},
+                {"role":"model","parts":[{"text":"b","functionCall":{"name":"f","args":{}},"thoughtSignature":"c2ln"}]},
+                {"role":"user","parts":[{"functionResponse":{"name":"f","response":{"n":1}}}]}]"#,
+            r#"{"role":"model","parts":[{"text":"b"},{"functionCall":{"name":"f","args":{}},"thoughtSignature":"c2ln"}]}"#,
+        ),
+        (
+            r#"[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[
+                {"functionCall":{"name":"f","args":{}},"thoughtSignature":"c2ln"},{"functionCall":{"name":"g","args":{}}}]},
+                {"role":"user","parts":[{"functionResponse":{"name":"f","response":{"n":1},"scheduling":"SILENT",
+                "parts":[{"inlineData": {"mimeType":"image/png","data":"iVBORw0KGgo="}}]}}]}]"#,
+            concat!(
+                r#""response":{"n":1},"parts":[{"inlineData": {"mimeType":"image/png","data":"iVBORw0KGgo="}}],"#,
+                r#""scheduling":"SILENT"}}"#
+            ),
+        ),
+        (
+            r#"[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[
+                {"functionCall":{"name":"f","args":{}},"thoughtSignature":"c2ln"},{"functionCall":{"name":"g","args":{}}}]},
+                {"role":"user","parts":[{"functionResponse":{"name":"","response":{"n":1}}},
+                {"functionResponse":{"name":"f","response":{"n":2}}}]}]"#,
+            r#"[{"functionResponse":{"name":"f","response":{"n":2}}},{"functionResponse":{"name":"g","response":{"n":1}}}]"#,
+        ),
+    ];
+    for (request, wanted) in table {
+        let repaired = repair(TARGET, TARGET, request, &PromptOptions::new()).unwrap();
+        prompts::assert_accepted(TARGET, &repaired);
+        assert!(repaired.request.get().contains(wanted), "{wanted}\n{}", repaired.request);
+        let lost: Vec<_> = repaired.report.iter().filter(|line| line.severity == Severity::Lost).collect();
+        assert!(lost.is_empty(), "{lost:#?}");
     }
 }
