@@ -64,7 +64,8 @@ const PARAMETERS: &[&str] = &[
     "use_beam_search",
 ];
 
-/// VL-01, VL-02, VL-04. Its own ids have 46 characters (gh:vllm-project/vllm#22966), and so may others. There is sound (gh:vllm-project/vllm#11027), but no documents (gh:langchain-ai/openwiki#63).
+/// VL-01, VL-02, VL-04. Its own ids have 46 characters (gh:vllm-project/vllm#22966), and so may others.
+/// There is sound (gh:vllm-project/vllm#11027), but no documents (gh:langchain-ai/openwiki#63).
 static MANNER: Manner = Manner {
     providers: &["vllm"],
     ids: OPENAI.ids.long(),

@@ -136,8 +136,8 @@ pub(super) fn left_out(unknown: Vec<Unknown<'_>>, request: &RawValue) -> Vec<Rep
     lost.map(|unknown| unknown.line).collect()
 }
 
-/// All fields of all objects, their values without spaces. How deep a request is nested, its renderer and [`Json::MAX_DEPTH`](crate::model::Json)
-/// limit.
+/// All fields of all objects, their values without spaces. How deep a request is nested, its renderer and
+/// [`Json::MAX_DEPTH`](crate::model::Json) limit.
 fn collect<'a>(value: &'a RawValue, written: &mut HashMap<(Cow<'a, str>, Cow<'a, str>), usize>) {
     for (name, field) in Fields::of(value).unwrap_or_default().pairs() {
         collect(field, written);
