@@ -31,6 +31,7 @@ mod render_gemini;
 mod render_openai_chat;
 mod render_options;
 mod render_responses;
+mod repaired;
 mod report;
 #[cfg(feature = "search")]
 mod search;

@@ -7,8 +7,9 @@ use std::ops::Range;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::said::{Units, units};
 use crate::json::fields::Fields;
-use crate::model::{Body, Role};
+use crate::model::Body;
 use crate::provider::target::Target;
 
 /// A stretch of the given list, and what was rendered for it.
@@ -29,13 +30,12 @@ pub(super) struct Alignment {
 }
 
 /// What an item says, whatever its spelling.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Reading {
     /// Items that read the same have the same.
     pub(super) key: u64,
-    pub(super) chunks: usize,
-    /// Whether all of it is said by the system.
-    pub(super) by_system: bool,
+    /// What is in it.
+    pub(super) units: Units,
     /// Whether something in it could not be read.
     pub(super) is_strange: bool,
 }
@@ -63,8 +63,7 @@ impl Reading {
         let chunks = || parsed.messages.iter().flat_map(|message| &message.chunks);
         Self {
             key: hash.finish(),
-            chunks: chunks().count(),
-            by_system: !parsed.messages.is_empty() && parsed.messages.iter().all(|of| of.role == Role::System),
+            units: chunks().flat_map(units).collect(),
             is_strange: !parsed.notes.is_empty() || chunks().any(|chunk| matches!(chunk.body, Body::Opaque { .. })),
         }
     }

@@ -3,10 +3,12 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 
 use serde_json::value::RawValue;
 
 use super::align::{Reading, Stretch, align};
+use super::said::{Units, moves};
 use crate::history::report::Refusal;
 use crate::json::fields::{Fields, array};
 use crate::provider::check::finding::Finding;
@@ -21,6 +23,8 @@ pub(super) struct Edits<'a> {
     is_list: bool,
     fields: Vec<Field<'a>>,
     list: List<'a>,
+    /// Of each piece, and then of each field: those from which or to which something moves. All of them are made, or none.
+    ties: Vec<Vec<usize>>,
 }
 
 /// A field of the request, other than the list of messages.
@@ -31,8 +35,8 @@ struct Field<'a> {
     given: Option<usize>,
     rendered: Option<&'a RawValue>,
     state: State,
-    /// Whether what it says was rendered elsewhere, or the other way round.
-    exchanges: bool,
+    /// What it says, as it was given and as it was rendered.
+    said: (Units, Units),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +54,8 @@ struct List<'a> {
     outline: Outline<'a>,
     readings: Vec<Reading>,
     rendered: Vec<&'a RawValue>,
+    /// What each of them says.
+    made: Vec<Reading>,
     moved: Vec<Option<usize>>,
     pieces: Vec<Piece>,
 }
@@ -59,8 +65,6 @@ struct List<'a> {
 pub(super) struct Piece {
     pub(super) stretch: Stretch,
     pub(super) why: Option<String>,
-    /// What moves between two of them moves in both.
-    with: Vec<usize>,
 }
 
 /// What was done because of a finding.
@@ -110,7 +114,15 @@ impl<'a> Edits<'a> {
             Some((outline, rendered)) => List::new(target, outline, rendered),
             None => List::new(target, Outline::of(serde_json::from_str("[]").ok()?)?, Vec::new()),
         };
-        Some(Self { list_name, request, is_list, fields, list })
+        let said = list.pieces.iter().map(|piece| list.said(piece));
+        let said = said.chain(fields.iter().map(|field| field.said.clone()));
+        let mut ties = vec![Vec::new(); list.pieces.len() + fields.len()];
+        for (from, to) in moves(said) {
+            for (one, other) in [(from, to), (to, from)] {
+                ties.get_mut(one).into_iter().for_each(|ties: &mut Vec<usize>| ties.push(other));
+            }
+        }
+        Some(Self { list_name, request, is_list, fields, list, ties })
     }
 
     pub(super) fn pieces(&self) -> &[Piece] {
@@ -179,26 +191,37 @@ impl<'a> Edits<'a> {
 
     /// Whether a field that holds messages, such as `system`, is another one now.
     pub(super) fn has_other_fields(&self) -> bool {
-        self.fields.iter().any(|field| field.state == State::Rendered || field.exchanges && field.state != State::Given)
+        let is_other = |field: &Field<'_>| match field.state {
+            State::Given => false,
+            State::Rendered => true,
+            State::Items(_) | State::LeftOut => field.said.0 != field.said.1,
+        };
+        self.fields.iter().any(is_other)
     }
 
     /// Makes the difference of a piece, and those that go with it. False if it was made before.
     fn make(&mut self, at: usize, why: &str) -> bool {
-        let mut next = vec![at];
-        let mut any = false;
+        let is_new = self.make_one(at, why);
+        let mut next = if is_new { self.ties.get(at).cloned().unwrap_or_default() } else { Vec::new() };
         while let Some(at) = next.pop() {
-            let by_system = self.list.says_system(at);
-            let Some(piece) = self.list.pieces.get_mut(at).filter(|piece| piece.why.is_none()) else { continue };
-            piece.why = Some(why.to_owned());
-            next.extend(&piece.with);
-            any = true;
-            if by_system && !piece.stretch.same {
-                for field in self.fields.iter_mut().filter(|field| field.exchanges) {
-                    field.state = if field.rendered.is_some() { State::Rendered } else { State::LeftOut };
-                }
+            if self.make_one(at, why) {
+                next.extend(self.ties.get(at).into_iter().flatten());
             }
         }
-        any
+        is_new
+    }
+
+    /// Makes the difference of a piece or field alone.
+    fn make_one(&mut self, at: usize, why: &str) -> bool {
+        if let Some(piece) = self.list.pieces.get_mut(at) {
+            let is_new = piece.why.is_none();
+            piece.why.get_or_insert_with(|| why.to_owned());
+            return is_new;
+        }
+        let field = at.checked_sub(self.list.pieces.len()).and_then(|at| self.fields.get_mut(at));
+        let Some(field) = field.filter(|field| field.state == State::Given) else { return false };
+        field.state = if field.rendered.is_some() { State::Rendered } else { State::LeftOut };
+        true
     }
 
     /// Makes a difference for a finding on what is written now. `None` if nothing is left to do.
@@ -206,7 +229,7 @@ impl<'a> Edits<'a> {
         let why = Refusal::from(finding.clone()).to_string();
         let (name, item) = place(finding)?;
         if name != self.list_name || self.fields.iter().any(|field| field.name == name) {
-            return self.answer_field(name, item);
+            return self.answer_field(name, item, &why);
         }
         let at = *written.owners.get(item?)?;
         let piece = self.list.pieces.get(at)?;
@@ -242,13 +265,17 @@ impl<'a> Edits<'a> {
         (at + 1..self.list.pieces.len()).take(NEAR).find(is_open).or_else(|| (0..at).rev().take(NEAR).find(is_open))
     }
 
-    fn answer_field(&mut self, name: &str, item: Option<usize>) -> Option<Done> {
-        let field = self.fields.iter_mut().rfind(|field| field.name == name)?;
+    fn answer_field(&mut self, name: &str, item: Option<usize>, why: &str) -> Option<Done> {
+        let at = self.fields.iter().rposition(|field| field.name == name)?;
+        let node = self.list.pieces.len() + at;
+        let moves = self.ties.get(node).is_some_and(|ties| !ties.is_empty());
+        let field = self.fields.get_mut(at)?;
         let given = field.given.and_then(|at| self.request.members.get(at)).map(|member| member.value);
         match (&field.state, field.rendered) {
-            (State::Given, Some(_)) => {
-                field.state = State::Rendered;
-                return Some(Done::Rebuilt(name.to_owned()));
+            (State::Given, rendered) if moves || rendered.is_some() => {
+                self.make(node, why);
+                let of = name.to_owned();
+                return Some(if rendered.is_some() { Done::Rebuilt(of) } else { Done::Removed(of) });
             }
             (State::LeftOut | State::Rendered, _) => return None,
             _ => {}
@@ -333,11 +360,11 @@ pub(super) fn place(finding: &Finding) -> Option<(&str, Option<usize>)> {
 
 impl<'a> Field<'a> {
     fn new(target: Target, name: &str, given: Option<(usize, &'a RawValue)>, rendered: Option<&'a RawValue>) -> Self {
-        let key =
-            |value: Option<&RawValue>| value.map(|value| Reading::of_field(target, name, value)).unwrap_or_default();
-        let (before, after) = (key(given.map(|(_, value)| value)), key(rendered));
-        let exchanges = (before.chunks > 0 || after.chunks > 0) && before.key != after.key;
-        Self { name: name.to_owned(), given: given.map(|(at, _)| at), rendered, state: State::Given, exchanges }
+        let said = |value: Option<&RawValue>| {
+            value.map(|value| Reading::of_field(target, name, value).units).unwrap_or_default()
+        };
+        let said = (said(given.map(|(_, value)| value)), said(rendered));
+        Self { name: name.to_owned(), given: given.map(|(at, _)| at), rendered, state: State::Given, said }
     }
 }
 
@@ -346,54 +373,39 @@ impl<'a> List<'a> {
         let readings: Vec<Reading> =
             outline.members.iter().map(|member| Reading::of_item(target, member.value)).collect();
         let keys: Vec<u64> = readings.iter().map(|reading| reading.key).collect();
-        let others: Vec<u64> = rendered.iter().map(|item| Reading::of_item(target, item).key).collect();
+        let made: Vec<Reading> = rendered.iter().map(|item| Reading::of_item(target, item)).collect();
+        let others: Vec<u64> = made.iter().map(|reading| reading.key).collect();
         let aligned = align(&keys, &others);
         let mut pieces = Vec::new();
         for stretch in aligned.stretches {
             let items = outline.members.get(stretch.given.clone()).unwrap_or_default();
-            let made = rendered.get(stretch.rendered.clone()).unwrap_or_default();
-            let alike = items.len() == made.len()
-                && items.iter().zip(made).all(|(item, made)| kind(item.value) == kind(made))
+            let others = rendered.get(stretch.rendered.clone()).unwrap_or_default();
+            let alike = items.len() == others.len()
+                && items.iter().zip(others).all(|(item, other)| kind(item.value) == kind(other))
                 && stretch.rendered.clone().all(|at| aligned.moved.get(at).is_none_or(Option::is_none));
             if alike {
                 let pairs = stretch.given.zip(stretch.rendered);
                 pieces.extend(pairs.map(|(given, made)| Piece {
                     stretch: Stretch { given: given..given + 1, rendered: made..made + 1, same: stretch.same },
                     why: None,
-                    with: Vec::new(),
                 }));
             } else {
-                pieces.push(Piece { stretch, why: None, with: Vec::new() });
+                pieces.push(Piece { stretch, why: None });
             }
         }
-        let mut list = Self { outline, readings, rendered, moved: aligned.moved, pieces };
-        list.tie();
-        list
+        Self { outline, readings, rendered, made, moved: aligned.moved, pieces }
     }
 
-    /// Ties the pieces between which something moves.
-    fn tie(&mut self) {
-        let mut from = HashMap::new();
-        for (at, piece) in self.pieces.iter().enumerate() {
-            from.extend(piece.stretch.given.clone().map(|given| (given, at)));
+    /// What a piece says as it was given, and as it was rendered: whole items, and what is in them.
+    fn said(&self, piece: &Piece) -> (Units, Units) {
+        let of = |readings: &[Reading], range: &Range<usize>| {
+            let readings = readings.get(range.clone()).unwrap_or_default().iter();
+            readings.flat_map(|reading| reading.units.iter().copied().chain([reading.key])).collect()
+        };
+        if piece.stretch.same {
+            return (Units::new(), Units::new());
         }
-        let mut ties = Vec::new();
-        for (to, piece) in self.pieces.iter().enumerate() {
-            let moved = piece.stretch.rendered.clone().filter_map(|made| self.moved.get(made).copied().flatten());
-            ties.extend(moved.filter_map(|given| Some((to, *from.get(&given)?))));
-        }
-        for (to, from) in ties {
-            for (one, other) in [(to, from), (from, to)] {
-                if let Some(piece) = self.pieces.get_mut(one) {
-                    piece.with.push(other);
-                }
-            }
-        }
-    }
-
-    fn says_system(&self, at: usize) -> bool {
-        let given = self.pieces.get(at).map(|piece| piece.stretch.given.clone()).unwrap_or_default();
-        self.readings.get(given).unwrap_or_default().iter().any(|reading| reading.by_system)
+        (of(&self.readings, &piece.stretch.given), of(&self.made, &piece.stretch.rendered))
     }
 
     /// Whether an item that reads the same is spelled otherwise where it was rendered.

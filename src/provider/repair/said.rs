@@ -1,0 +1,136 @@
+//! What items say, unit by unit: how often each of them says it, wherever in them it stands. What one loses and another gains
+//! was moved between them.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde_json::Value;
+
+use crate::model::{Audio, Body, Chunk, File, Image, Output, PartBody};
+
+/// The units of what is said: a line of text, an attachment, a call, a result.
+pub(super) type Units = Vec<u64>;
+
+/// The units of a chunk.
+pub(super) fn units(chunk: &Chunk) -> Units {
+    let mut units = Collected::default();
+    match &chunk.body {
+        Body::Text { text, .. } | Body::Refusal { text } => units.lines(text),
+        Body::Thinking { text, signature, redacted } => {
+            units.lines(text);
+            signature.iter().chain(redacted).for_each(|opaque| units.add("opaque", opaque));
+        }
+        Body::ToolCall { id, name, arguments, .. } => {
+            units.add("call", id);
+            units.add(name, compact(arguments));
+        }
+        Body::ToolResult { tool_call_id, output, .. } => {
+            units.add("result", tool_call_id);
+            match output {
+                Output::Text(text) => units.lines(text),
+                Output::Parts(parts) => parts.iter().for_each(|part| units.part(&part.body)),
+            }
+        }
+        Body::Image(image) => units.image(image),
+        Body::Audio(audio) => units.audio(audio),
+        Body::File(file) => units.file(file),
+        Body::Opaque { json, .. } => units.lines(&compact(json.as_str())),
+        Body::Error { .. } | Body::Unknown { .. } => {}
+    }
+    units.0
+}
+
+#[derive(Debug, Default)]
+struct Collected(Units);
+
+impl Collected {
+    fn add(&mut self, kind: &str, value: impl Hash) {
+        let mut hash = DefaultHasher::new();
+        (kind, value).hash(&mut hash);
+        self.0.push(hash.finish());
+    }
+
+    /// Texts that are joined, or put in tags, keep their lines; what is JSON on one wire is its text on another.
+    fn lines(&mut self, text: &str) {
+        for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            let is_json = line.starts_with(['{', '[']);
+            self.add("line", if is_json { Cow::Owned(compact(line)) } else { Cow::Borrowed(line) });
+        }
+    }
+
+    fn part(&mut self, part: &PartBody) {
+        match part {
+            PartBody::Text { text } => self.lines(text),
+            PartBody::Image(image) => self.image(image),
+            PartBody::Audio(audio) => self.audio(audio),
+            PartBody::File(file) => self.file(file),
+            PartBody::Json { json } => self.lines(&compact(json.as_str())),
+            PartBody::Unknown { .. } => {}
+        }
+    }
+
+    fn image(&mut self, image: &Image) {
+        self.media(&image.url);
+    }
+
+    fn audio(&mut self, audio: &Audio) {
+        audio.url.iter().chain(&audio.data).for_each(|data| self.media(data));
+        audio.transcript.iter().for_each(|text| self.lines(text));
+    }
+
+    fn file(&mut self, file: &File) {
+        file.url.iter().chain(&file.data).for_each(|data| self.media(data));
+    }
+
+    /// Some wires have data with its type before it, others without.
+    fn media(&mut self, data: &str) {
+        self.add("media", data.split_once(";base64,").map_or(data, |(_, data)| data));
+    }
+}
+
+/// JSON whatever its white space and escapes; other text as it is.
+fn compact(text: &str) -> String {
+    serde_json::from_str::<Value>(text).map_or_else(|_| text.to_owned(), |value| value.to_string())
+}
+
+/// Pairs of those between which units move: for each that one loses, one that gains it. Each has its units as they were, and as
+/// they are then. Whoever makes the changes of both of a pair, or of none, loses nothing that is in the end, and says nothing
+/// twice.
+pub(super) fn moves(sides: impl Iterator<Item = (Units, Units)>) -> HashSet<(usize, usize)> {
+    let mut moves: HashMap<u64, (Vec<usize>, Vec<usize>)> = HashMap::new();
+    for (at, (before, after)) in sides.enumerate() {
+        let mut counts: HashMap<u64, (usize, usize)> = HashMap::new();
+        before.into_iter().for_each(|unit| counts.entry(unit).or_default().0 += 1);
+        after.into_iter().for_each(|unit| counts.entry(unit).or_default().1 += 1);
+        for (unit, (before, after)) in counts {
+            if before != after {
+                let (losers, gainers) = moves.entry(unit).or_default();
+                losers.extend((after..before).map(|_| at));
+                gainers.extend((before..after).map(|_| at));
+            }
+        }
+    }
+    moves.into_values().flat_map(|(losers, gainers)| losers.into_iter().zip(gainers)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_moves_is_told_from_what_stays() {
+        let moved = |sides: &[(&[u64], &[u64])]| {
+            let sides = sides.iter().map(|(before, after)| (before.to_vec(), after.to_vec()));
+            let mut moved: Vec<_> = moves(sides).into_iter().collect();
+            moved.sort_unstable();
+            moved
+        };
+        assert_eq!(moved(&[(&[1, 2], &[2, 1]), (&[1], &[])]), []);
+        assert_eq!(moved(&[(&[1, 2], &[2]), (&[3], &[3, 1])]), [(0, 1)]);
+        // As often as it moves, and in order.
+        assert_eq!(moved(&[(&[], &[1, 1]), (&[1], &[]), (&[1, 1], &[])]), [(1, 0), (2, 0)]);
+        // What nobody had, and what nobody has.
+        assert_eq!(moved(&[(&[1], &[]), (&[], &[2])]), []);
+    }
+}
