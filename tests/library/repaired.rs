@@ -259,3 +259,20 @@ fn what_a_difference_moves_is_there_once() {
         assert_eq!(at, [wanted], "{target}: {list:#?}");
     }
 }
+
+#[test]
+fn a_moved_result_is_spelled_as_the_target_takes_it() {
+    let user = |text: &str| json!({"role": "user", "content": text});
+    let wanted = |content: &str| json!({"role": "tool", "tool_call_id": "c1", "content": content});
+    for (result, content) in [
+        (json!({"role": "tool", "tool_call_id": "c1", "content": null}), ""),
+        (json!({"tool_call_id": "c1", "content": "r"}), "r"),
+    ] {
+        let (list, ..) = repaired("openai-chat", json!([user("q"), asked(&["c1"]), user("b"), result]));
+        assert_eq!(list[2..], [wanted(content), user("b")]);
+    }
+    // One that is taken as it is stays as it is.
+    let result = json!({"role": "tool", "tool_call_id": "c1", "content": "r", "seen": 1});
+    let (list, ..) = repaired("openai-chat", json!([user("q"), asked(&["c1"]), user("b"), result]));
+    assert_eq!(list[2], result);
+}

@@ -2,7 +2,7 @@
 //! object as its text: its values, and the text before each of them.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use serde_json::value::RawValue;
@@ -57,6 +57,8 @@ struct List<'a> {
     /// What each of them says.
     made: Vec<Reading>,
     moved: Vec<Option<usize>>,
+    /// Of the moved items, those that are spelled as they were rendered.
+    respelled: HashSet<usize>,
     pieces: Vec<Piece>,
 }
 
@@ -82,7 +84,22 @@ pub(super) enum Done {
 #[derive(Debug)]
 pub(super) struct Written {
     pub(super) text: String,
-    owners: Vec<usize>,
+    owners: Vec<Owner>,
+}
+
+/// The piece that a written message is of, and which rendered one it is.
+#[derive(Clone, Copy, Debug)]
+struct Owner {
+    piece: usize,
+    made: Option<usize>,
+}
+
+/// Which differences are made.
+#[derive(Debug)]
+pub(super) struct Made {
+    pieces: Vec<Option<String>>,
+    respelled: HashSet<usize>,
+    fields: Vec<State>,
 }
 
 impl<'a> Edits<'a> {
@@ -158,6 +175,9 @@ impl<'a> Edits<'a> {
     /// Makes the differences in spelling too: of what the target still refuses.
     pub(super) fn respell(&mut self, why: &str) -> bool {
         let mut any = false;
+        for made in 0..self.list.rendered.len() {
+            any |= self.list.respell_moved(made);
+        }
         for at in 0..self.list.pieces.len() {
             any |= self.make(at, why);
         }
@@ -165,28 +185,28 @@ impl<'a> Edits<'a> {
     }
 
     /// Which differences are made now.
-    pub(super) fn state(&self) -> (Vec<Option<String>>, Vec<State>) {
-        let pieces = self.list.pieces.iter().map(|piece| piece.why.clone()).collect();
-        (pieces, self.fields.iter().map(|field| field.state.clone()).collect())
+    pub(super) fn state(&self) -> Made {
+        Made {
+            pieces: self.list.pieces.iter().map(|piece| piece.why.clone()).collect(),
+            respelled: self.list.respelled.clone(),
+            fields: self.fields.iter().map(|field| field.state.clone()).collect(),
+        }
     }
 
     /// Makes those differences, and no others.
-    pub(super) fn restore(&mut self, (pieces, fields): (Vec<Option<String>>, Vec<State>)) {
-        self.list.pieces.iter_mut().zip(pieces).for_each(|(piece, why)| piece.why = why);
-        self.fields.iter_mut().zip(fields).for_each(|(field, state)| field.state = state);
+    pub(super) fn restore(&mut self, state: Made) {
+        self.list.pieces.iter_mut().zip(state.pieces).for_each(|(piece, why)| piece.why = why);
+        self.list.respelled = state.respelled;
+        self.fields.iter_mut().zip(state.fields).for_each(|(field, state)| field.state = state);
     }
 
-    /// Takes back the differences in spelling alone. Gives where, and why they were made.
-    pub(super) fn unspell(&mut self) -> Vec<(usize, String)> {
-        let same = self.list.pieces.iter_mut().enumerate().filter(|(_, piece)| piece.stretch.same);
-        same.filter_map(|(at, piece)| Some((at, piece.why.take()?))).collect()
-    }
-
-    /// Makes differences again that were taken back.
-    pub(super) fn remake(&mut self, taken: Vec<(usize, String)>) {
-        for (at, why) in taken {
-            self.make(at, &why);
+    /// Takes back the differences in spelling alone. False if there are none.
+    pub(super) fn unspell(&mut self) -> bool {
+        let mut any = !std::mem::take(&mut self.list.respelled).is_empty();
+        for piece in self.list.pieces.iter_mut().filter(|piece| piece.stretch.same) {
+            any |= piece.why.take().is_some();
         }
+        any
     }
 
     /// Whether a field that holds messages, such as `system`, is another one now.
@@ -231,7 +251,10 @@ impl<'a> Edits<'a> {
         if name != self.list_name || self.fields.iter().any(|field| field.name == name) {
             return self.answer_field(name, item, &why);
         }
-        let at = *written.owners.get(item?)?;
+        let Owner { piece: at, made } = *written.owners.get(item?)?;
+        if made.is_some_and(|made| self.list.respell_moved(made)) {
+            return Some(Done::Message);
+        }
         let piece = self.list.pieces.get(at)?;
         let changes = !piece.stretch.same || self.list.is_respelled(piece);
         if piece.why.is_none() && changes && self.make(at, &why) {
@@ -249,8 +272,9 @@ impl<'a> Edits<'a> {
     /// Makes the difference in spelling of the message that a finding is on.
     pub(super) fn respell_at(&mut self, finding: &Finding, written: &Written) {
         let item = place(finding).filter(|(name, _)| *name == self.list_name).and_then(|(_, item)| item);
-        if let Some(at) = item.and_then(|item| written.owners.get(item)).copied() {
-            self.make(at, &Refusal::from(finding.clone()).to_string());
+        let Some(owner) = item.and_then(|item| written.owners.get(item)) else { return };
+        if !owner.made.is_some_and(|made| self.list.respell_moved(made)) {
+            self.make(owner.piece, &Refusal::from(finding.clone()).to_string());
         }
     }
 
@@ -393,7 +417,7 @@ impl<'a> List<'a> {
                 pieces.push(Piece { stretch, why: None });
             }
         }
-        Self { outline, readings, rendered, made, moved: aligned.moved, pieces }
+        Self { outline, readings, rendered, made, moved: aligned.moved, respelled: HashSet::new(), pieces }
     }
 
     /// What a piece says as it was given, and as it was rendered: whole items, and what is in them.
@@ -414,27 +438,38 @@ impl<'a> List<'a> {
         given != self.rendered.get(piece.stretch.rendered.start).map(|raw| raw.get())
     }
 
-    /// The text, and the piece of each item in it.
-    fn written(&self) -> (String, Vec<usize>) {
+    /// The given item that was moved to this rendered place.
+    fn moved_to(&self, made: usize) -> Option<&'a RawValue> {
+        let given = self.moved.get(made).copied().flatten()?;
+        self.outline.members.get(given).map(|member| member.value)
+    }
+
+    /// Spells a moved item as it was rendered. False if it was spelled so before.
+    fn respell_moved(&mut self, made: usize) -> bool {
+        let given = self.moved_to(made).map(RawValue::get);
+        let is_other = given.is_some() && given != self.rendered.get(made).map(|raw| raw.get());
+        is_other && self.respelled.insert(made)
+    }
+
+    /// The text, and whose each item in it is.
+    fn written(&self) -> (String, Vec<Owner>) {
         let (mut parts, mut owners) = (Vec::new(), Vec::new());
         for (at, piece) in self.pieces.iter().enumerate() {
-            let before = parts.len();
             if piece.why.is_none() {
                 parts.extend(piece.stretch.given.clone().map(Part::Given));
-            } else {
-                let mut places = piece.stretch.given.clone();
-                for made in piece.stretch.rendered.clone() {
-                    let given =
-                        self.moved.get(made).copied().flatten().and_then(|given| self.outline.members.get(given));
-                    let raw = given.map(|member| member.value).or_else(|| self.rendered.get(made).copied());
-                    let Some(raw) = raw else { continue };
-                    parts.push(match places.next() {
-                        Some(place) => Part::Changed(place, raw.get()),
-                        None => Part::New(None, raw.get()),
-                    });
-                }
+                owners.extend(piece.stretch.given.clone().map(|_| Owner { piece: at, made: None }));
+                continue;
             }
-            owners.extend((before..parts.len()).map(|_| at));
+            let mut places = piece.stretch.given.clone();
+            for made in piece.stretch.rendered.clone() {
+                let given = self.moved_to(made).filter(|_| !self.respelled.contains(&made));
+                let Some(raw) = given.or_else(|| self.rendered.get(made).copied()) else { continue };
+                parts.push(match places.next() {
+                    Some(place) => Part::Changed(place, raw.get()),
+                    None => Part::New(None, raw.get()),
+                });
+                owners.push(Owner { piece: at, made: Some(made) });
+            }
         }
         (self.outline.written(parts.into_iter()), owners)
     }

@@ -95,8 +95,8 @@ fn cause(target: Target, edits: &mut Edits<'_>, finding: &Finding, lines: &mut V
 
 /// The request, with given spellings put back where the differences that were made elsewhere are enough.
 fn respelled_least(target: Target, edits: &mut Edits<'_>, written: Written) -> String {
-    let taken = edits.unspell();
-    if taken.is_empty() {
+    let before = edits.state();
+    if !edits.unspell() {
         return written.text;
     }
     let without = edits.written();
@@ -111,8 +111,8 @@ fn respelled_least(target: Target, edits: &mut Edits<'_>, written: Written) -> S
     if refused(target, &least.text).is_empty() {
         return least.text;
     }
-    edits.remake(taken);
-    edits.written().text
+    edits.restore(before);
+    written.text
 }
 
 impl Done {
