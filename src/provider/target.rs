@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use super::check::findings::Findings;
 use super::check::rule::{Overrides, ProtocolRule};
 use super::prompt::options::PromptOptions;
+use super::prompt::tool_id::NameRule;
 use super::read::answer::Decode;
 use super::read::forms::{GrowingTexts, ToolForm};
 use super::read::parsed::Parsed;
@@ -49,6 +50,8 @@ pub struct Wire {
     pub(super) parse: fn(Target, &mut Fields<'_>) -> Result<Parsed>,
     /// How its requests declare tools.
     pub(super) tools: ToolForm,
+    /// What a target takes as a tool's name.
+    pub(super) names: fn(Target) -> NameRule,
     /// Its answers' words for why the model stopped, without those that transcripts also have.
     pub(super) reasons: &'static [(&'static str, FinishReason)],
     /// Which texts of its streams grow.

@@ -323,9 +323,9 @@ fn any_json_is_parsed_without_panic_and_repaired_to_what_is_accepted() {
 #[test]
 fn what_a_target_would_refuse_of_the_rest_is_left_out() {
     let request = r#"{"frobnicate": 1, "messages": [{"role":"user","content":"a","name":"b"}], "tools": [
-        {"type":"function","function":{"name":"good"}},{"type":"function","function":{"name":"not good"}}], "stop":null}"#;
+        {"type":"function","function":{"name":"good"}},{"type":"function","function":{"name":null}}], "stop":null}"#;
     let repaired = repair(CHAT, CHAT, request, &PromptOptions::new()).unwrap();
-    let wanted = request.replace(r#",{"type":"function","function":{"name":"not good"}}"#, "");
+    let wanted = request.replace(r#",{"type":"function","function":{"name":null}}"#, "");
     assert_eq!(repaired.request.get(), wanted);
     let details: Vec<String> = repaired.report.iter().map(ToString::to_string).collect();
     assert_eq!(details.len(), 1, "{details:#?}");

@@ -276,3 +276,54 @@ fn a_moved_result_is_spelled_as_the_target_takes_it() {
     let (list, ..) = repaired("openai-chat", json!([user("q"), asked(&["c1"]), user("b"), result]));
     assert_eq!(list[2], result);
 }
+
+/// A tool whose name is refused is declared as its calls name it, and chosen by that name. Without the tool, nothing chooses it.
+#[test]
+fn a_tool_and_the_choice_of_it_have_one_name() {
+    let user = json!([{"role": "user", "content": "q"}]);
+    let schema = json!({"type": "object"});
+    let contents = json!([{"role": "user", "parts": [{"text": "q"}]}]);
+    let table = [
+        (
+            "openai-chat",
+            json!({"messages": user, "tools": [{"type": "function", "function": {"name": "a b"}}],
+                "tool_choice": {"type": "function", "function": {"name": "a b"}}}),
+        ),
+        (
+            "openai-responses",
+            json!({"input": user, "tools": [{"type": "function", "name": "a b", "parameters": schema}],
+                "tool_choice": {"type": "allowed_tools", "tools": [{"type": "function", "name": "a b"}]}}),
+        ),
+        (
+            "anthropic",
+            json!({"max_tokens": 9, "messages": user, "tools": [{"name": "a b", "input_schema": schema}],
+                "tool_choice": {"type": "tool", "name": "a b"}}),
+        ),
+        (
+            "gemini",
+            json!({"contents": contents, "tools": [{"functionDeclarations": [{"name": "a b"}, {"name": "c d"}]}],
+                "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["c d", "a b"]}}}),
+        ),
+        (
+            "bedrock-converse",
+            json!({"messages": [{"role": "user", "content": [{"text": "q"}]}], "toolConfig": {
+                "tools": [{"toolSpec": {"name": "a b", "inputSchema": {"json": schema}}}],
+                "toolChoice": {"tool": {"name": "a b"}}}}),
+        ),
+    ];
+    for (target, mut request) in table {
+        request["model"] = json!("m");
+        let given = request.to_string();
+        let (_, written, report) = repaired(target, request);
+        let written = written.to_string();
+        assert!(!written.contains("a b") && !written.contains("c d"), "{target}: {written}");
+        let name = written.split('"').find(|word| word.starts_with("a_b_")).unwrap();
+        assert_eq!(written.matches(name).count(), given.matches("a b").count(), "{target}: {written}");
+        assert!(report.iter().all(|line| line.contains("declared as")), "{target}: {report:#?}");
+    }
+    let nameless = json!({"model": "m", "messages": user, "tools": [{"type": "function", "function": {"name": null}}],
+        "tool_choice": "required", "parallel_tool_calls": false});
+    let (_, written, report) = repaired("openai-chat", nameless);
+    assert_eq!(written, json!({"model": "m", "messages": user}));
+    assert_eq!(report.len(), 3, "{report:#?}");
+}

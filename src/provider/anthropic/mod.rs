@@ -41,6 +41,7 @@ pub(super) static WIRE: Wire = Wire {
         wrapper: None,
         schema: |declaration| declaration.take("input_schema"),
     },
+    names: |target| manner::Manner::of(target).names,
     reasons: &[],
     growing: GrowingTexts { identity: &["index"], texts: &["delta"] },
 };

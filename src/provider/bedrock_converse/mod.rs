@@ -47,6 +47,7 @@ pub(super) static WIRE: Wire = Wire {
         wrapper: Some("toolSpec"),
         schema: |declaration| declaration.object("inputSchema")?.take("json"),
     },
+    names: |_| render::NAMES,
     reasons: &[
         ("guardrail_intervened", FinishReason::ContentFilter),
         ("content_filtered", FinishReason::ContentFilter),

@@ -39,6 +39,7 @@ pub(super) static WIRE: Wire = Wire {
         wrapper: None,
         schema: |declaration| declaration.take("parameters").or_else(|| declaration.take("parametersJsonSchema")),
     },
+    names: |_| render::NAMES,
     reasons: &[],
     growing: GrowingTexts { identity: &["index", "thought"], texts: &["parts"] },
 };

@@ -37,6 +37,7 @@ pub(super) static WIRE: Wire = Wire {
         wrapper: Some("function"),
         schema: |declaration| declaration.take("parameters"),
     },
+    names: |_| render::NAMES,
     reasons: &[],
     growing: GrowingTexts { identity: &["index"], texts: &["delta"] },
 };

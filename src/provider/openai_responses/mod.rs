@@ -37,6 +37,7 @@ pub(super) static WIRE: Wire = Wire {
         wrapper: None,
         schema: |declaration| declaration.take("parameters"),
     },
+    names: |_| render::NAMES,
     reasons: &[],
     growing: GrowingTexts {
         identity: &["output_index", "content_index", "summary_index", "item_id"],

@@ -8,15 +8,19 @@ use std::ops::Range;
 use serde_json::value::RawValue;
 
 use super::align::{Reading, Stretch, align};
+use super::rename;
 use super::said::{Units, moves};
 use crate::history::report::Refusal;
-use crate::json::fields::{Fields, array};
+use crate::json::fields::{Fields, array, string};
 use crate::provider::check::finding::Finding;
+use crate::provider::parameters::{choice, column};
 use crate::provider::target::Target;
+use crate::provider::text::is_spelling_of;
 
 /// What was given and what was rendered, difference by difference.
 #[derive(Debug)]
 pub(super) struct Edits<'a> {
+    target: Target,
     list_name: &'static str,
     /// Of the request, which may be just the list.
     request: Outline<'a>,
@@ -43,8 +47,8 @@ struct Field<'a> {
 pub(super) enum State {
     Given,
     Rendered,
-    /// Of an array, what is left.
-    Items(String),
+    /// Without some of its items, or with other names of tools.
+    Edited(String),
     LeftOut,
 }
 
@@ -78,6 +82,8 @@ pub(super) enum Done {
     Removed(String),
     /// This field was written again.
     Rebuilt(String),
+    /// A tool got another name.
+    Renamed { from: String, to: String },
 }
 
 /// A request as it is now, and the piece of each of its messages.
@@ -139,7 +145,7 @@ impl<'a> Edits<'a> {
                 ties.get_mut(one).into_iter().for_each(|ties: &mut Vec<usize>| ties.push(other));
             }
         }
-        Some(Self { list_name, request, is_list, fields, list, ties })
+        Some(Self { target, list_name, request, is_list, fields, list, ties })
     }
 
     pub(super) fn pieces(&self) -> &[Piece] {
@@ -214,7 +220,7 @@ impl<'a> Edits<'a> {
         let is_other = |field: &Field<'_>| match field.state {
             State::Given => false,
             State::Rendered => true,
-            State::Items(_) | State::LeftOut => field.said.0 != field.said.1,
+            State::Edited(_) | State::LeftOut => field.said.0 != field.said.1,
         };
         self.fields.iter().any(is_other)
     }
@@ -244,24 +250,97 @@ impl<'a> Edits<'a> {
         true
     }
 
-    /// Makes a difference for a finding on what is written now. `None` if nothing is left to do.
-    pub(super) fn answer(&mut self, finding: &Finding, written: &Written) -> Option<Done> {
+    /// Makes a difference for a finding on what is written now. Nothing if nothing is left to do.
+    pub(super) fn answer(&mut self, finding: &Finding, written: &Written) -> Vec<Done> {
         let why = Refusal::from(finding.clone()).to_string();
-        let (name, item) = place(finding)?;
-        if name != self.list_name || self.fields.iter().any(|field| field.name == name) {
-            return self.answer_field(name, item, &why);
+        let Some((name, item)) = place(finding) else { return Vec::new() };
+        if name == self.list_name && self.fields.iter().all(|field| field.name != name) {
+            return self.answer_message(item, &why, written).into_iter().collect();
         }
+        let before = self.field_now(name);
+        let done = self.answer_field(name, item, &why);
+        let freed = if let Some(Done::Removed(_)) = done { self.free_choice(name, before) } else { Vec::new() };
+        done.into_iter().chain(freed).collect()
+    }
+
+    fn answer_message(&mut self, item: Option<usize>, why: &str, written: &Written) -> Option<Done> {
         let Owner { piece: at, made } = *written.owners.get(item?)?;
         if made.is_some_and(|made| self.list.respell_moved(made)) {
             return Some(Done::Message);
         }
         let piece = self.list.pieces.get(at)?;
         let changes = !piece.stretch.same || self.list.is_respelled(piece);
-        if piece.why.is_none() && changes && self.make(at, &why) {
+        if piece.why.is_none() && changes && self.make(at, why) {
             return Some(Done::Message);
         }
         let neighbour = self.neighbour(at)?;
-        self.make(neighbour, &why).then_some(Done::Message)
+        self.make(neighbour, why).then_some(Done::Message)
+    }
+
+    /// Gives a tool another name whose own the target refuses: the one that its calls get, where it is declared and where it is
+    /// chosen. `None` if the finding is another one.
+    pub(super) fn rename(&mut self, finding: &Finding) -> Option<Done> {
+        let wire = self.target.wire();
+        let path = finding.place.strip_prefix(wire.tools.field).filter(|_| finding.field() == rename::NAME)?;
+        let tools = self.field_now(wire.tools.field)?;
+        let declared = rename::at(&tools, path)?;
+        let from = string(declared)?;
+        let to = (wire.names)(self.target).fit(&from).into_owned();
+        if to == from {
+            return None;
+        }
+        let beside = self.choice_beside().and_then(|path| rename::at(&tools, path));
+        let beside = beside.map(|choice| rename::chosen(choice, &from));
+        let places = beside.into_iter().flatten().chain([declared]).collect();
+        let text = rename::with(&tools, places, &to)?;
+        self.set(wire.tools.field, State::Edited(text));
+        for name in self.choices() {
+            let Some(choice) = self.field_now(&name) else { continue };
+            let places = rename::chosen(&choice, &from);
+            if !places.is_empty()
+                && let Some(text) = rename::with(&choice, places, &to)
+            {
+                self.set(&name, State::Edited(text));
+            }
+        }
+        Some(Done::Renamed { from, to })
+    }
+
+    /// Where, in the field of the tools, they are chosen: on one wire.
+    fn choice_beside(&self) -> Option<&'static str> {
+        choice::PLACES.get(column(self.target))?.strip_prefix(self.target.wire().tools.field)
+    }
+
+    /// The fields of a request that say which tools are called.
+    fn choices(&self) -> Vec<String> {
+        let place = choice::PLACES.get(column(self.target)).copied().unwrap_or_default();
+        let of = place.split('.').next().unwrap_or_default();
+        let fields = self.fields.iter().map(|field| field.name.clone()).filter(|name| is_spelling_of(of, name));
+        fields.filter(|name| name != self.target.wire().tools.field).collect()
+    }
+
+    /// Leaves out what chooses a tool that is not declared any more, if that field has the tools. `before`: as it was.
+    fn free_choice(&mut self, name: &str, before: Option<Box<RawValue>>) -> Vec<Done> {
+        let form = &self.target.wire().tools;
+        let Some(before) = before.filter(|_| name == form.field) else { return Vec::new() };
+        let names = |tools: &RawValue| -> HashSet<String> {
+            let items = (form.items)(tools).map(|(items, _)| items).unwrap_or_default();
+            items.into_iter().flat_map(|tool| rename::declared(tool, form)).collect()
+        };
+        let now = self.field_now(form.field);
+        let left = now.as_deref().map(names).unwrap_or_default();
+        let gone: Vec<String> = names(&before).into_iter().filter(|name| !left.contains(name)).collect();
+        let mut removed = self.choices();
+        match now {
+            Some(_) => removed.retain(|name| {
+                let choice = self.field_now(name);
+                choice.is_some_and(|choice| gone.iter().any(|gone| !rename::chosen(&choice, gone).is_empty()))
+            }),
+            None => removed.push(choice::PARALLEL.to_owned()),
+        }
+        removed.retain(|name| self.field_now(name).is_some());
+        removed.iter().for_each(|name| self.set(name, State::LeftOut));
+        removed.into_iter().map(Done::Removed).collect()
     }
 
     /// Whether a finding is on a message.
@@ -294,7 +373,6 @@ impl<'a> Edits<'a> {
         let node = self.list.pieces.len() + at;
         let moves = self.ties.get(node).is_some_and(|ties| !ties.is_empty());
         let field = self.fields.get_mut(at)?;
-        let given = field.given.and_then(|at| self.request.members.get(at)).map(|member| member.value);
         match (&field.state, field.rendered) {
             (State::Given, rendered) if moves || rendered.is_some() => {
                 self.make(node, why);
@@ -304,26 +382,41 @@ impl<'a> Edits<'a> {
             (State::LeftOut | State::Rendered, _) => return None,
             _ => {}
         }
-        let left = match (&field.state, given) {
-            (State::Items(text), _) => RawValue::from_string(text.clone()).ok(),
-            (_, given) => given.map(RawValue::to_owned),
-        };
+        let left = self.field_now(name);
         if let (Some(left), Some(item)) = (left.as_deref().and_then(Outline::of), item)
             && left.members.len() > 1
             && item < left.members.len()
         {
             let kept = (0..left.members.len()).filter(|at| *at != item).map(Part::Given);
-            field.state = State::Items(left.written(kept));
+            self.set(name, State::Edited(left.written(kept)));
             return Some(Done::Removed(format!("{name}[{item}]")));
         }
-        field.state = State::LeftOut;
+        self.set(name, State::LeftOut);
         Some(Done::Removed(name.to_owned()))
+    }
+
+    /// A field as it is written now; `None` if it is not.
+    fn field_now(&self, name: &str) -> Option<Box<RawValue>> {
+        let field = self.fields.iter().rfind(|field| field.name == name)?;
+        match &field.state {
+            State::Given => field.given.and_then(|at| self.request.members.get(at)).map(|of| of.value.to_owned()),
+            State::Rendered => field.rendered.map(RawValue::to_owned),
+            State::Edited(text) => RawValue::from_string(text.clone()).ok(),
+            State::LeftOut => None,
+        }
+    }
+
+    fn set(&mut self, name: &str, state: State) {
+        if let Some(field) = self.fields.iter_mut().rfind(|field| field.name == name) {
+            field.state = state;
+        }
     }
 
     /// The names of the given fields that may be left out.
     pub(super) fn given_fields(&self) -> Vec<String> {
         let fields = self.fields.iter().filter(|field| field.given.is_some() && field.state == State::Given);
-        fields.map(|field| field.name.clone()).filter(|name| name != "model").collect()
+        let fields = fields.filter(|field| field.said.0.is_empty() && !MEANT.contains(&field.name.as_str()));
+        fields.map(|field| field.name.clone()).collect()
     }
 
     /// The request without one of its fields.
@@ -335,10 +428,11 @@ impl<'a> Edits<'a> {
         Some(written)
     }
 
-    pub(super) fn leave_out(&mut self, name: &str) {
-        if let Some(field) = self.fields.iter_mut().rfind(|field| field.name == name) {
-            field.state = State::LeftOut;
-        }
+    pub(super) fn leave_out(&mut self, name: &str) -> Vec<Done> {
+        let before = self.field_now(name);
+        self.set(name, State::LeftOut);
+        let freed = self.free_choice(name, before);
+        [Done::Removed(name.to_owned())].into_iter().chain(freed).collect()
     }
 
     /// The request as it is now.
@@ -362,7 +456,7 @@ impl<'a> Edits<'a> {
             Some(field) => match &field.state {
                 State::Given => Some(Part::Given(at)),
                 State::Rendered => Some(Part::Changed(at, field.rendered?.get())),
-                State::Items(text) => Some(Part::Changed(at, text)),
+                State::Edited(text) => Some(Part::Changed(at, text)),
                 State::LeftOut => None,
             },
         });
@@ -370,6 +464,19 @@ impl<'a> Edits<'a> {
         Written { text: self.request.written(parts), owners }
     }
 }
+
+/// What no message is worth: which model answers, what the server keeps, whose request it is, what is held to be safe.
+const MEANT: &[&str] = &[
+    "model",
+    "store",
+    "background",
+    "metadata",
+    "user",
+    "safety_identifier",
+    "safetySettings",
+    "safety_settings",
+    "guardrailConfig",
+];
 
 /// How far off the difference may be that a finding on a message asks for.
 pub(super) const NEAR: usize = 64;

@@ -69,12 +69,17 @@ fn answer(edits: &mut Edits<'_>, findings: &[Finding], written: &Written, lines:
     findings.sort_by_key(|finding| Reverse(place(finding).and_then(|(_, item)| item)));
     let (mut seen, mut any) = (HashSet::new(), false);
     for finding in findings {
+        if let Some(done) = edits.rename(finding) {
+            any = true;
+            lines.extend(done.line(finding));
+            continue;
+        }
         if !seen.insert((place(finding), if edits.is_message(finding) { finding.rule } else { "" })) {
             continue;
         }
-        let Some(done) = edits.answer(finding, written) else { continue };
-        any = true;
-        lines.extend(done.line(finding.clone().into()));
+        let done = edits.answer(finding, written);
+        any |= !done.is_empty();
+        lines.extend(done.into_iter().filter_map(|done| done.line(finding)));
     }
     any
 }
@@ -85,8 +90,7 @@ fn cause(target: Target, edits: &mut Edits<'_>, finding: &Finding, lines: &mut V
     for name in edits.given_fields().into_iter().filter(|_| edits.is_message(finding)).collect::<Vec<_>>() {
         let Some(without) = edits.without(&name) else { continue };
         if !refused(target, &without.text).contains(finding) {
-            edits.leave_out(&name);
-            lines.extend(Done::Removed(name).line(finding.clone().into()));
+            lines.extend(edits.leave_out(&name).into_iter().filter_map(|done| done.line(finding)));
             return true;
         }
     }
@@ -117,11 +121,15 @@ fn respelled_least(target: Target, edits: &mut Edits<'_>, written: Written) -> S
 
 impl Done {
     /// The line for what was done to a field.
-    fn line(self, refusal: Refusal) -> Option<ReportLine> {
+    fn line(self, finding: &Finding) -> Option<ReportLine> {
+        let refusal = Refusal::from(finding.clone());
         match self {
             Self::Message => None,
             Self::Removed(name) => Some(ReportLine::new(Fact::FieldRemoved { name: &name, refusal }).at(&name)),
             Self::Rebuilt(name) => Some(ReportLine::new(Fact::FieldRebuilt { name: &name, refusal }).at(&name)),
+            Self::Renamed { from, to } => {
+                Some(ReportLine::new(Fact::DeclarationRenamed { from: &from, to: &to }).at(&finding.place))
+            }
         }
     }
 }

@@ -44,7 +44,7 @@ const IDS: IdRule = IdRule { min: 1, max: 64, allows: is_id_character };
 const WIDER_IDS: IdRule =
     IdRule { min: 1, max: 64, allows: |character| is_id_character(character) || matches!(character, '.' | ':') };
 /// BC-13.
-const NAMES: NameRule = NameRule::words(64);
+pub(crate) const NAMES: NameRule = NameRule::words(64);
 /// Said by nobody, beside a document that has no words (BC-18).
 const WORDLESS: &str = "The document is attached.";
 

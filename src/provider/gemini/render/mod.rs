@@ -40,7 +40,7 @@ use request::{FunctionCall, FunctionResponse, Functions, Part, Request, Response
 /// Ids are not sent: calls and responses meet by their order (GM-08, GM-11).
 const IDS: IdRule = IdRule { min: 1, max: 64, allows: |_| true };
 /// GM-16.
-const NAMES: NameRule = NameRule { max: 64, marks: &['_', '.', ':', '-'], begins_freely: false };
+pub(crate) const NAMES: NameRule = NameRule { max: 64, marks: &['_', '.', ':', '-'], begins_freely: false };
 
 pub(crate) fn render(
     target: Target,

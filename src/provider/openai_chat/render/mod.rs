@@ -38,7 +38,7 @@ use request::{
 };
 
 /// OC-14.
-const NAMES: NameRule = NameRule::words(64);
+pub(crate) const NAMES: NameRule = NameRule::words(64);
 /// OC-12.
 const CALLS: usize = 128;
 

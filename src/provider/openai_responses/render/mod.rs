@@ -38,7 +38,7 @@ use request::{Content, Entry, Item, Output, Part, Request};
 /// OR-13.
 const IDS: IdRule = IdRule { min: 1, max: 64, allows: |character| !character.is_control() };
 /// OR-16.
-const NAMES: NameRule = NameRule::words(128);
+pub(crate) const NAMES: NameRule = NameRule::words(128);
 /// Characters in one output (OR-26).
 const OUTPUT: usize = 10_485_760;
 
