@@ -277,6 +277,28 @@ fn a_moved_result_is_spelled_as_the_target_takes_it() {
     assert_eq!(list[2], result);
 }
 
+/// What the server is told not to keep cannot be looked up there. That it is not to keep it, the caller decides.
+#[test]
+fn what_is_not_stored_is_left_out_and_store_stays() {
+    let user = json!({"role": "user", "content": "q"});
+    let said = json!({"type": "message", "role": "assistant", "status": "completed", "id": "msg_1",
+        "content": [{"type": "output_text", "text": "ok", "annotations": []}]});
+    for lost in [
+        json!({"type": "reasoning", "id": "rs_1", "summary": []}),
+        json!({"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "T"}]}),
+        json!({"type": "item_reference", "id": "rs_1"}),
+    ] {
+        let request = json!({"model": "gpt-5", "input": [user, lost, said, user], "store": false});
+        let (list, request, report) = repaired("openai-responses", request);
+        assert_eq!((&list[..], &request["store"]), (&[user.clone(), said.clone(), user.clone()][..], &json!(false)));
+        assert!(report.len() == 1 && report[0].contains("input[1]"), "{report:#?}");
+        // Where the server keeps it, it stays.
+        let request = json!({"model": "gpt-5", "input": [user, lost, said, user]}).to_string();
+        let same = repair(Target::OPENAI_RESPONSES, Target::OPENAI_RESPONSES, &request, &PromptOptions::new()).unwrap();
+        assert_eq!(same.request.get(), request);
+    }
+}
+
 /// A tool whose name is refused is declared as its calls name it, and chosen by that name. Without the tool, nothing chooses it.
 #[test]
 fn a_tool_and_the_choice_of_it_have_one_name() {

@@ -9,8 +9,9 @@ use serde_json::value::RawValue;
 
 use super::align::{Reading, Stretch, align};
 use super::rename;
-use super::said::{Units, moves};
+use super::said::{Moves, Units, moves};
 use crate::history::report::Refusal;
+use crate::json;
 use crate::json::fields::{Fields, array, string};
 use crate::provider::check::finding::Finding;
 use crate::provider::parameters::{choice, column};
@@ -27,7 +28,9 @@ pub(super) struct Edits<'a> {
     is_list: bool,
     fields: Vec<Field<'a>>,
     list: List<'a>,
-    /// Of each piece, and then of each field: those from which or to which something moves. All of them are made, or none.
+    /// What moves between the pieces, and the fields after them.
+    moves: Moves,
+    /// Of each of them: those from which or to which something moves. All of them are made, or none.
     ties: Vec<Vec<usize>>,
 }
 
@@ -140,29 +143,35 @@ impl<'a> Edits<'a> {
         let said = list.pieces.iter().map(|piece| list.said(piece));
         let said = said.chain(fields.iter().map(|field| field.said.clone()));
         let mut ties = vec![Vec::new(); list.pieces.len() + fields.len()];
-        for (from, to) in moves(said) {
+        let moves = moves(said);
+        for (from, to) in moves.pairs() {
             for (one, other) in [(from, to), (to, from)] {
                 ties.get_mut(one).into_iter().for_each(|ties: &mut Vec<usize>| ties.push(other));
             }
         }
-        Some(Self { target, list_name, request, is_list, fields, list, ties })
+        Some(Self { target, list_name, request, is_list, fields, list, moves, ties })
     }
 
     pub(super) fn pieces(&self) -> &[Piece] {
         &self.list.pieces
     }
 
-    /// How many messages are written now.
-    pub(super) fn len(&self) -> usize {
-        let count = |piece: &Piece| match piece.why {
-            Some(_) => piece.stretch.rendered.len(),
-            None => piece.stretch.given.len(),
-        };
-        self.list.pieces.iter().map(count).sum()
+    /// Whether something moves between a piece and another, or a field.
+    pub(super) fn is_tied(&self, piece: usize) -> bool {
+        self.ties.get(piece).is_some_and(|ties| !ties.is_empty())
     }
 
-    pub(super) fn readings(&self) -> &[Reading] {
-        &self.list.readings
+    /// Of the rendered messages that are written now, where they are.
+    pub(super) fn places(&self) -> HashMap<usize, usize> {
+        let (_, owners) = self.list.written();
+        owners.into_iter().enumerate().filter_map(|(at, owner)| Some((owner.made?, at))).collect()
+    }
+
+    /// The made pieces that gain a result of this call; `None` if no piece does.
+    pub(super) fn gain_result(&self, tool_call_id: &str) -> Option<Vec<&Piece>> {
+        let gainers = self.moves.gain_result(tool_call_id);
+        let pieces = gainers.iter().filter_map(|at| self.list.pieces.get(*at)).filter(|piece| piece.why.is_some());
+        (!gainers.is_empty()).then(|| pieces.collect())
     }
 
     /// Makes all differences in what is said, not those in spelling; without `deletions` none that only leaves something out.
@@ -174,6 +183,17 @@ impl<'a> Edits<'a> {
                     && (deletions || !piece.stretch.rendered.is_empty() || piece.stretch.given.is_empty())
             });
             any |= is_asked && self.make(at, why);
+        }
+        any
+    }
+
+    /// Makes the differences of messages that are nested too deep to be judged. False if none is.
+    pub(super) fn make_deep(&mut self) -> bool {
+        let mut any = false;
+        for at in 0..self.list.pieces.len() {
+            if self.list.is_deep(at) {
+                any |= self.make(at, "nested too deep to be judged");
+            }
         }
         any
     }
@@ -478,6 +498,9 @@ const MEANT: &[&str] = &[
     "guardrailConfig",
 ];
 
+/// How deep a message may be nested, which is in a list in a request: a request that is nested 128 deep cannot be judged.
+const DEEPEST: usize = 125;
+
 /// How far off the difference may be that a finding on a message asks for.
 pub(super) const NEAR: usize = 64;
 
@@ -537,6 +560,13 @@ impl<'a> List<'a> {
             return (Units::new(), Units::new());
         }
         (of(&self.readings, &piece.stretch.given), of(&self.made, &piece.stretch.rendered))
+    }
+
+    /// Whether something that was given there is nested too deep for a request to be judged.
+    fn is_deep(&self, at: usize) -> bool {
+        let given = self.pieces.get(at).map(|piece| piece.stretch.given.clone()).unwrap_or_default();
+        let items = self.outline.members.get(given).unwrap_or_default();
+        items.iter().any(|member| json::is_deeper(member.value.get(), DEEPEST))
     }
 
     /// Whether an item that reads the same is spelled otherwise where it was rendered.

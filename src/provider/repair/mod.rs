@@ -16,6 +16,3 @@ mod said;
 mod settings;
 mod smallest;
 mod tools;
-
-//! one item to another, `edits` holds the differences and puts the text together, `smallest` makes those that a rule asks for; `rename` finds the names of tools. Between wires, `tools` and `settings`
-//! take over what is beside the messages. `report` gives each difference its line and its place.

@@ -7,20 +7,32 @@ use serde_json::value::RawValue;
 
 use super::edits::{Edits, NEAR};
 use crate::history::report::Fact;
-use crate::history::{ReportLine, Rule, StoredMessage};
+use crate::history::{ReportLine, Rule, Severity, StoredMessage};
 use crate::json::compact;
 use crate::json::fields::{Fields, array};
 use crate::provider::read::parsed::Place;
 use crate::provider::target::Target;
 
-/// Of the lines on what was rendered, those on what was written again; and a line for each other difference.
+/// Of the lines on what was rendered, those on what was written again; and a line for each other difference. A line that has a
+/// place has it in what was rendered.
 pub(super) fn named(lines: Vec<ReportLine>, places: &[Place], edits: &Edits<'_>, target: Target) -> Vec<ReportLine> {
+    let list = target.wire().messages;
     let changed = edits.pieces().iter().filter(|piece| piece.why.is_some());
+    let written = edits.places();
     let rewritten: HashSet<usize> = changed.clone().flat_map(|piece| piece.stretch.given.clone()).collect();
     // Where messages were put in, or written again.
     let begins: BTreeSet<usize> = changed.clone().map(|piece| piece.stretch.given.start).collect();
-    let (mut named, mut reported) = (Vec::new(), HashSet::new());
-    for line in lines {
+    let (mut named, mut reported, mut told) = (Vec::new(), HashSet::new(), HashSet::new());
+    for mut line in lines {
+        let made = line.place.take().and_then(|place| made_at(&place, list));
+        if let Some(made) = made {
+            if let Some(at) = written.get(&made) {
+                told.insert(made);
+                line.place = Some(format!("{list}[{at}]"));
+                named.push(line);
+            }
+            continue;
+        }
         let index = line.message_index.and_then(|index| usize::try_from(index).ok());
         let is_kept = match index.map(|index| places.get(index).and_then(|place| place.items.clone())) {
             None => {
@@ -30,41 +42,49 @@ pub(super) fn named(lines: Vec<ReportLine>, places: &[Place], edits: &Edits<'_>,
             Some(None) => edits.has_other_fields(),
             Some(Some(items)) => {
                 reported.extend(items.clone().filter(|item| rewritten.contains(item)));
-                // An answer that was made up comes soon after its call, a bridge beside its message.
-                let is_of_call = line.tool_call_id.is_some() || line.rule == Rule::BridgeAdded;
-                let answer = begins.range(items.start..items.end + NEAR).next().filter(|_| is_of_call);
-                reported.extend(answer);
-                items.clone().any(|item| rewritten.contains(&item)) || answer.is_some()
+                let id = line.tool_call_id.as_deref().filter(|_| line.severity == Severity::Added);
+                match id.map(|id| edits.gain_result(id)) {
+                    None => items.clone().any(|item| rewritten.contains(&item)),
+                    // An answer that was made up.
+                    Some(Some(answers)) => {
+                        told.extend(answers.iter().flat_map(|piece| piece.stretch.rendered.clone()));
+                        !answers.is_empty()
+                    }
+                    // Its id is another one. It comes soon after its call.
+                    Some(None) => {
+                        let answer = begins.range(items.start..items.end + NEAR).next();
+                        reported.extend(answer);
+                        answer.is_some()
+                    }
+                }
             }
         };
         if is_kept {
             named.push(line);
         }
     }
-    let bridged = named.iter().any(|line: &ReportLine| line.rule == Rule::BridgeAdded);
-    let begun = named.iter().any(|line| line.rule == Rule::TurnMade && line.message_index.is_none());
-    for piece in changed {
-        let given = &piece.stretch.given;
-        let around = given.start.saturating_sub(1)..given.end.max(given.start + 1);
-        let is_told = if given.is_empty() {
-            let is_ends = bridged && given.start == edits.readings().len() || begun && given.start == 0;
-            is_ends || around.clone().any(|at| reported.contains(&at))
-        } else {
-            given.clone().any(|at| reported.contains(&at))
-        };
-        if is_told {
+    for (at, piece) in edits.pieces().iter().enumerate() {
+        let Some(why) = piece.why.as_deref() else { continue };
+        let (given, made) = (&piece.stretch.given, &piece.stretch.rendered);
+        let near = if given.is_empty() { given.start.saturating_sub(1)..given.start + 1 } else { given.clone() };
+        if near.into_iter().any(|at| reported.contains(&at)) || made.clone().any(|made| told.contains(&made)) {
             continue;
         }
-        let list = target.wire().messages;
-        let (count, why) = (given.len(), piece.why.as_deref().unwrap_or_default());
-        let fact = match (given.is_empty(), piece.stretch.rendered.is_empty()) {
+        let fact = match (given.is_empty(), made.is_empty()) {
+            // It came from where something is left out, or written again.
+            (true, _) if edits.is_tied(at) => continue,
             (true, _) => Fact::ItemsAdded { why },
-            (_, true) => Fact::ItemsRemoved { count, why },
-            _ => Fact::ItemsRebuilt { count, why },
+            (_, true) if !edits.is_tied(at) => Fact::ItemsRemoved { count: given.len(), why },
+            _ => Fact::ItemsRebuilt { count: given.len(), why },
         };
         named.push(ReportLine::new(fact).at(format!("{list}[{}]", given.start)));
     }
     named
+}
+
+/// The item of the list that a place is in.
+fn made_at(place: &str, list: &str) -> Option<usize> {
+    place.strip_prefix(list)?.strip_prefix('[')?.split_once(']')?.0.parse().ok()
 }
 
 /// Adds the places to the lines that name a message: paths into the request that the messages were read from.

@@ -13,10 +13,11 @@ use super::smallest::edit;
 use super::tools::crossing;
 use crate::error::{Error, Result};
 use crate::history::{Conversation, MessageState, ReportLine, Rule, StoredMessage};
-use crate::json::fields::{Fields, array, string};
+use crate::json::fields::{Fields, array, is_empty, string};
 use crate::json::object::merged;
-use crate::model::{Body, Message, Role};
+use crate::model::{Body, Message, Native, Role};
 use crate::provider::check::judge::check;
+use crate::provider::parameters::{RESPONSES, column};
 use crate::provider::prompt::options::{FinishedTools, Images, NoContent, PromptOptions, Thinking};
 use crate::provider::prompt::origin::maker;
 use crate::provider::prompt::render::{Prompt, render};
@@ -79,8 +80,11 @@ pub fn repair(from: Target, target: Target, request: &str, options: &PromptOptio
     let (options, lost) =
         if crosses { crossing(from, &mut rest, options) } else { (Cow::Borrowed(options), Vec::new()) };
     let places = parsed.places;
-    let mut messages: Vec<StoredMessage> =
-        (0..).zip(parsed.messages).map(|(at, message)| stored(at, message)).collect();
+    let mut messages = parsed.messages;
+    if column(target) == RESPONSES && before.peek("store").is_some_and(|store| store.get() == "false") {
+        messages.iter_mut().for_each(forget);
+    }
+    let mut messages: Vec<StoredMessage> = (0..).zip(messages).map(|(at, message)| stored(at, message)).collect();
     if crosses {
         state_origin(from, target, before.peek("model").and_then(string), &mut messages);
     }
@@ -107,8 +111,6 @@ pub fn repair(from: Target, target: Target, request: &str, options: &PromptOptio
         let request = request.and_then(|text| RawValue::from_string(text).ok()).unwrap_or(prompt.request);
         return Ok(Prompt { request, report });
     }
-    // What was rendered is not what is written.
-    report.iter_mut().for_each(|line| line.place = None);
     let rendered = kept(target, given, prompt.request);
     let Some(mut edits) = Edits::new(target, given, &rendered) else {
         place(&mut report, &places);
@@ -117,20 +119,11 @@ pub fn repair(from: Target, target: Target, request: &str, options: &PromptOptio
     if is_asked {
         edits.make_all(true, "as asked for");
     }
-    let (written, lines) = edit(target, &mut edits);
+    let (written, lines) = edit(target, &mut edits)?;
     let request = RawValue::from_string(written)
         .map_err(|error| Error::InvalidInput(format!("it cannot be written: {error}")))?;
     report.extend(left_out(unknown_fields(&messages), &request));
     let mut report = named(report, &places, &edits, target);
-    let is_bridge = |line: &&mut ReportLine| line.rule == Rule::BridgeAdded && line.place.is_none();
-    let list = target.wire().messages;
-    if let Some(bridge) = report.iter_mut().find(is_bridge) {
-        bridge.place = edits.len().checked_sub(1).map(|last| format!("{list}[{last}]"));
-    }
-    let is_first = |line: &&mut ReportLine| line.rule == Rule::TurnMade && line.message_index.is_none();
-    if let Some(first) = report.iter_mut().find(is_first) {
-        first.place = Some(format!("{list}[0]"));
-    }
     place(&mut report, &places);
     report.extend(lines);
     Ok(Prompt { request, report })
@@ -169,6 +162,21 @@ fn asks_for_more(options: &PromptOptions) -> bool {
         || *continue_last
         || last_messages.or(*last_turns).or(*max_tokens).or(*thinking_turns).or(*max_result_bytes).is_some()
         || !tools.is_empty()
+}
+
+/// Leaves out what the server would have to look up, where it is told to store nothing: references, and reasoning that is no
+/// more than its id. What was thought in words stays.
+fn forget(message: &mut Message) {
+    message.chunks.retain(|chunk| !matches!(&chunk.body, Body::Opaque { kind, .. } if kind == "item_reference"));
+    for chunk in &mut message.chunks {
+        let has_content = |native: &Native| {
+            let fields = Fields::read(native.json.as_str()).unwrap_or_default();
+            fields.peek("content").is_some_and(|content| !is_empty(content))
+        };
+        if matches!(chunk.body, Body::Thinking { signature: None, redacted: None, .. }) {
+            chunk.native = chunk.native.take().filter(has_content);
+        }
+    }
 }
 
 /// A message as if it had come out of a log.

@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::Value;
 
-use crate::model::{Audio, Body, Chunk, File, Image, Output, PartBody};
+use crate::model::{Audio, Body, Chunk, File, Output, PartBody};
 
 /// The units of what is said: a line of text, an attachment, a call, a result.
 pub(super) type Units = Vec<u64>;
@@ -26,13 +26,13 @@ pub(super) fn units(chunk: &Chunk) -> Units {
             units.add(name, compact(arguments));
         }
         Body::ToolResult { tool_call_id, output, .. } => {
-            units.add("result", tool_call_id);
+            units.add(RESULT, tool_call_id);
             match output {
                 Output::Text(text) => units.lines(text),
                 Output::Parts(parts) => parts.iter().for_each(|part| units.part(&part.body)),
             }
         }
-        Body::Image(image) => units.image(image),
+        Body::Image(image) => units.media(&image.url),
         Body::Audio(audio) => units.audio(audio),
         Body::File(file) => units.file(file),
         Body::Opaque { json, .. } => units.lines(&compact(json.as_str())),
@@ -41,14 +41,21 @@ pub(super) fn units(chunk: &Chunk) -> Units {
     units.0
 }
 
+/// The kind of the units that results have beside what is in them.
+const RESULT: &str = "result";
+
+fn unit(kind: &str, value: impl Hash) -> u64 {
+    let mut hash = DefaultHasher::new();
+    (kind, value).hash(&mut hash);
+    hash.finish()
+}
+
 #[derive(Debug, Default)]
 struct Collected(Units);
 
 impl Collected {
     fn add(&mut self, kind: &str, value: impl Hash) {
-        let mut hash = DefaultHasher::new();
-        (kind, value).hash(&mut hash);
-        self.0.push(hash.finish());
+        self.0.push(unit(kind, value));
     }
 
     /// Texts that are joined, or put in tags, keep their lines; what is JSON on one wire is its text on another.
@@ -62,16 +69,12 @@ impl Collected {
     fn part(&mut self, part: &PartBody) {
         match part {
             PartBody::Text { text } => self.lines(text),
-            PartBody::Image(image) => self.image(image),
+            PartBody::Image(image) => self.media(&image.url),
             PartBody::Audio(audio) => self.audio(audio),
             PartBody::File(file) => self.file(file),
             PartBody::Json { json } => self.lines(&compact(json.as_str())),
             PartBody::Unknown { .. } => {}
         }
-    }
-
-    fn image(&mut self, image: &Image) {
-        self.media(&image.url);
     }
 
     fn audio(&mut self, audio: &Audio) {
@@ -94,10 +97,12 @@ fn compact(text: &str) -> String {
     serde_json::from_str::<Value>(text).map_or_else(|_| text.to_owned(), |value| value.to_string())
 }
 
-/// Pairs of those between which units move: for each that one loses, one that gains it. Each has its units as they were, and as
-/// they are then. Whoever makes the changes of both of a pair, or of none, loses nothing that is in the end, and says nothing
-/// twice.
-pub(super) fn moves(sides: impl Iterator<Item = (Units, Units)>) -> HashSet<(usize, usize)> {
+/// Who loses a unit, and who gains it: each as often as it does.
+#[derive(Debug, Default)]
+pub(super) struct Moves(HashMap<u64, (Vec<usize>, Vec<usize>)>);
+
+/// What changes between units as they were, and as they are then.
+pub(super) fn moves(sides: impl Iterator<Item = (Units, Units)>) -> Moves {
     let mut moves: HashMap<u64, (Vec<usize>, Vec<usize>)> = HashMap::new();
     for (at, (before, after)) in sides.enumerate() {
         let mut counts: HashMap<u64, (usize, usize)> = HashMap::new();
@@ -111,7 +116,21 @@ pub(super) fn moves(sides: impl Iterator<Item = (Units, Units)>) -> HashSet<(usi
             }
         }
     }
-    moves.into_values().flat_map(|(losers, gainers)| losers.into_iter().zip(gainers)).collect()
+    Moves(moves)
+}
+
+impl Moves {
+    /// For each that loses a unit, one that gains it. Whoever makes the changes of both of a pair, or of none, loses nothing that
+    /// is there in the end, and says nothing twice.
+    pub(super) fn pairs(&self) -> HashSet<(usize, usize)> {
+        let moves = self.0.values();
+        moves.flat_map(|(losers, gainers)| losers.iter().copied().zip(gainers.iter().copied())).collect()
+    }
+
+    /// Who gains a result of this call.
+    pub(super) fn gain_result(&self, tool_call_id: &str) -> &[usize] {
+        self.0.get(&unit(RESULT, tool_call_id)).map(|(_, gainers)| gainers.as_slice()).unwrap_or_default()
+    }
 }
 
 #[cfg(test)]
@@ -122,7 +141,7 @@ mod tests {
     fn what_moves_is_told_from_what_stays() {
         let moved = |sides: &[(&[u64], &[u64])]| {
             let sides = sides.iter().map(|(before, after)| (before.to_vec(), after.to_vec()));
-            let mut moved: Vec<_> = moves(sides).into_iter().collect();
+            let mut moved: Vec<_> = moves(sides).pairs().into_iter().collect();
             moved.sort_unstable();
             moved
         };

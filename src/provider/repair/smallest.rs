@@ -4,37 +4,45 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use super::edits::{Done, Edits, Written, place};
+use crate::error::{Error, Result};
 use crate::history::ReportLine;
 use crate::history::report::{Fact, Refusal};
 use crate::provider::check::finding::Finding;
-use crate::provider::check::judge::check;
+use crate::provider::check::judge::{NotJson, check};
 use crate::provider::target::Target;
 
 /// After so many rounds no more single differences are looked for.
 const ROUNDS: usize = 12;
 
-/// What the target refuses a request for.
-pub(super) fn refused(target: Target, request: &str) -> Vec<Finding> {
-    let mut findings = check(target, request).unwrap_or_default();
+/// What the target refuses a request for. An error if it is nested too deep for anybody to say.
+fn refused(target: Target, request: &str) -> Result<Vec<Finding>, NotJson> {
+    let mut findings = check(target, request)?;
     findings.retain(|finding| finding.level.is_refused());
-    findings
+    Ok(findings)
 }
 
 /// Makes differences until the target refuses nothing. Each round judges the request a few times; there are at most a few
 /// more than [`ROUNDS`]. Gives lines for fields, and for what is refused still.
-pub(super) fn edit(target: Target, edits: &mut Edits<'_>) -> (String, Vec<ReportLine>) {
+///
+/// # Errors
+/// `InvalidInput` if what is not of the messages is nested too deep to be judged.
+pub(super) fn edit(target: Target, edits: &mut Edits<'_>) -> Result<(String, Vec<ReportLine>)> {
     let mut lines = Vec::new();
     let mut round = 0;
     loop {
         let written = edits.written();
-        let findings = refused(target, &written.text);
-        let Some(first) = findings.first() else { return (respelled_least(target, edits, written), lines) };
+        let findings = match refused(target, &written.text) {
+            Ok(findings) => findings,
+            Err(_) if edits.make_deep() => continue,
+            Err(error) => return Err(Error::InvalidInput(format!("it cannot be judged: {error}"))),
+        };
+        let Some(first) = findings.first() else { return Ok((respelled_least(target, edits, written), lines)) };
         let singly = round < ROUNDS
             && (answer(edits, &findings, &written, &mut lines) || cause(target, edits, first, &mut lines));
         round += 1;
         if !singly && !widely(target, edits, &findings) {
             lines.extend(findings.iter().map(still));
-            return (written.text, lines);
+            return Ok((written.text, lines));
         }
     }
 }
@@ -49,7 +57,8 @@ fn widely(target: Target, edits: &mut Edits<'_>, findings: &[Finding]) -> bool {
     ];
     let before = edits.state();
     for make in wider {
-        if make(edits, &why) && refused(target, &edits.written().text).len() < findings.len() {
+        let fewer = |left: Vec<Finding>| left.len() < findings.len();
+        if make(edits, &why) && refused(target, &edits.written().text).is_ok_and(fewer) {
             return true;
         }
     }
@@ -89,7 +98,7 @@ fn answer(edits: &mut Edits<'_>, findings: &[Finding], written: &Written, lines:
 fn cause(target: Target, edits: &mut Edits<'_>, finding: &Finding, lines: &mut Vec<ReportLine>) -> bool {
     for name in edits.given_fields().into_iter().filter(|_| edits.is_message(finding)).collect::<Vec<_>>() {
         let Some(without) = edits.without(&name) else { continue };
-        if !refused(target, &without.text).contains(finding) {
+        if refused(target, &without.text).is_ok_and(|left| !left.contains(finding)) {
             lines.extend(edits.leave_out(&name).into_iter().filter_map(|done| done.line(finding)));
             return true;
         }
@@ -104,16 +113,17 @@ fn respelled_least(target: Target, edits: &mut Edits<'_>, written: Written) -> S
         return written.text;
     }
     let without = edits.written();
-    let findings = refused(target, &without.text);
-    if findings.is_empty() {
-        return without.text;
-    }
-    for finding in &findings {
-        edits.respell_at(finding, &without);
-    }
-    let least = edits.written();
-    if refused(target, &least.text).is_empty() {
-        return least.text;
+    if let Ok(findings) = refused(target, &without.text) {
+        if findings.is_empty() {
+            return without.text;
+        }
+        for finding in &findings {
+            edits.respell_at(finding, &without);
+        }
+        let least = edits.written();
+        if refused(target, &least.text).is_ok_and(|left| left.is_empty()) {
+            return least.text;
+        }
     }
     edits.restore(before);
     written.text
