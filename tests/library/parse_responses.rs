@@ -93,7 +93,7 @@ fn a_refused_request_is_repaired() {
     // The call keeps its id: nothing says that it is refused.
     assert!(!text.contains("rs_1") && text.contains("fc_1"), "{text}");
     let rules: Vec<Rule> = repaired.report.iter().map(|line| line.rule).collect();
-    assert_eq!(rules, [Rule::OutcomeUnknown, Rule::ThinkingLeftOut]);
+    assert_eq!(rules, [Rule::EmptyMessageRemoved, Rule::OutcomeUnknown]);
 }
 
 /// What a request holds, the items between a question and a last word, and what is sent in their place.
