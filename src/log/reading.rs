@@ -458,6 +458,21 @@ fn hides(log: &dyn Log, view: &View) -> Result<Vec<Hide>> {
     Ok(hides)
 }
 
+/// The messages, and the chunks of messages, that were removed after a seq. Cost: a read for each rewind and removal since.
+#[cfg(feature = "server")]
+pub(crate) fn removed_since(log: &dyn Log, view: &View, after: u64) -> Result<Vec<(u64, Option<u32>)>> {
+    let (mut removed, mut seq) = (Vec::new(), view.head.last_hide);
+    let entries = entries_at(log, view);
+    while seq > after {
+        let hide = entries.hide(seq)?;
+        seq = hide.previous();
+        if let Hide::Remove(remove) = hide {
+            removed.push((remove.message, remove.chunk));
+        }
+    }
+    Ok(removed)
+}
+
 /// How many messages of a view are hidden. Cost: a read for each rewind and removal.
 pub(crate) fn hidden(log: &dyn Log, view: &View) -> Result<u64> {
     let hides = hides(log, view)?;

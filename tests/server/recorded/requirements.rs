@@ -289,6 +289,23 @@ const ROWS: &[Row] = &[
         let list = [item("user", "hi"), echoed, second[0].clone(), said[0].clone(), item("user", "on")];
         case.ask(CODEX, &of, &list, &said);
     }),
+    (6, "an answer again leaves hidden what its client had not kept", "A* A B<", |case| {
+        let blocks = [text("I look."), call("t1", json!({ "command": "ls" }))];
+        // Up to the middle of the call.
+        case.ask_with(CLAUDE, &session("s"), &[user("hi")], &json!({}), &blocks, &Cut(6));
+        let kept = json!({ "role": "assistant", "content": [text("I look.")] });
+        let list = [user("hi"), kept, user("on")];
+        case.say("s", &list, "one");
+        assert_eq!(case.shown(0), ["user: hi", "assistant: I look.", "user: on", "assistant: one"]);
+        case.say("s", &list, "two");
+        assert_eq!(case.shown(1), ["user: hi", "assistant: I look.", "user: on", "assistant: two"]);
+    }),
+    (6, "a client's note at the end of a text that it stopped", "A* A", |case| {
+        case.ask_with(CLAUDE, &session("s"), &[user("hi")], &json!({}), &[text("one two three")], &Cut(4));
+        let said = format!("{}\n\n[Response interrupted by user]", "one two three".get(..6).unwrap());
+        case.say("s", &[user("hi"), model(&said), user("on")], "yes");
+        assert_eq!(case.shown(0), ["user: hi", &format!("assistant: {said}"), "user: on", "assistant: yes"]);
+    }),
     (6, "a whole answer is no other's beginning", "A* B*", |case| {
         case.say("s", &[user("hi")], "hello you there");
         case.say("s", &[user("hi"), model("hello"), user("on")], "yes");
@@ -330,6 +347,31 @@ const ROWS: &[Row] = &[
         let list = [user("ab"), model("xy"), user("cd"), model("z"), user("e"), model("Once upon"), user("f")];
         case.say("s", &list, "end");
         assert_eq!(case.shown(0).len(), 8, "{:?}", case.shown(0));
+    }),
+    (8, "an answer that the model goes on with stays", "A* A A A", |case| {
+        let search =
+            json!({ "type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": { "query": "x" } });
+        let found = json!({ "type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [] });
+        let first = [text("I search."), search.clone()];
+        let said = |blocks: &[Value]| json!({ "role": "assistant", "content": blocks });
+        case.ask(CLAUDE, &session("s"), &[user("hi")], &first);
+        case.ask(CLAUDE, &session("s"), &[user("hi"), said(&first)], &[found.clone(), text("It is so.")]);
+        let whole = said(&[text("I search."), search, found, text("It is so.")]);
+        let list = [user("hi"), whole.clone(), user("on")];
+        case.ask_with(CLAUDE, &session("s"), &list, &json!({}), &[], &Status(529));
+        case.say("s", &[user("hi"), whole, user("on"), user("more")], "yes");
+        let shown = case.shown(0);
+        assert!(shown[1].starts_with("assistant: I search."), "{shown:?}");
+        assert!(shown.iter().any(|line| line.contains("It is so.")), "{shown:?}");
+    }),
+    (8, "three parts of an answer, each without the white space at its end", "A* A A A", |case| {
+        case.say("s", &[user("hi")], "aaa ");
+        case.say("s", &[user("hi"), model("aaa")], " bbb ");
+        case.say("s", &[user("hi"), model("aaa bbb")], " ccc");
+        case.say("s", &[user("hi"), model("aaa bbb ccc"), user("on")], "ok");
+        let shown = case.shown(0);
+        assert_eq!(shown.concat().matches("aaa").count(), 1, "{shown:?}");
+        assert!(["bbb", "ccc"].iter().all(|said| shown.concat().contains(said)), "{shown:?}");
     }),
     (9, "white space at the end of the model's text does not count, at the user's it does", "A* A B*", |case| {
         case.say("s", &[user("hi")], "I run it. \n");
@@ -492,6 +534,42 @@ const ROWS: &[Row] = &[
         case.ask(CHAT, &of, &[user("hi"), model("one too"), user("on")], &[model("yes")]);
         assert_eq!(case.shown(0), ["user: hi", "assistant: one too", "user: on", "assistant: yes"]);
     }),
+    (15, "of an answer again the choice that lives is shown, not the others", "A* A B<", |case| {
+        let chunk = |index: usize, delta: Value, finish: Option<&str>| {
+            let choice = json!({ "index": index, "delta": delta, "finish_reason": finish });
+            format!("data: {}\n\n", json!({ "id": "chatcmpl-1", "model": "m", "choices": [choice] }))
+        };
+        let said = |index: usize, said: &str| chunk(index, json!({ "content": said }), None);
+        let end = |index: usize| chunk(index, json!({}), Some("stop"));
+        let events = [said(0, "zero"), said(1, "one"), end(0), end(1), "data: [DONE]\n\n".to_owned()];
+        let of = [("x-session-id", "s")];
+        let body = Case::body(CHAT, &[user("hi")], &json!({ "n": 2 }));
+        let exchange = case.recorder.ask(CHAT, &of, &body, Reply::of_events(&events)).exchange;
+        case.draw(&exchange);
+        for answer in ["a", "b"] {
+            case.ask(CHAT, &of, &[user("hi"), model("one"), user("on")], &[model(answer)]);
+        }
+        assert_eq!(case.shown(1), ["user: hi", "assistant: one", "user: on", "assistant: b"]);
+    }),
+    (
+        16,
+        "what the system says at the beginning of a chat surrounds it, where no session is named",
+        "A* A~ A~",
+        |case| {
+            let long = |number: u32| {
+                format!("Answer {number}, and it is long enough to be nobody else's, whoever it is that asks.")
+            };
+            let mut list = vec![user("hi")];
+            for number in 0..3 {
+                let system = json!({ "role": "system", "content": format!("It is 10:0{number}.") });
+                case.chat(&[&[system], &list[..]].concat(), &json!({}), &long(number));
+                list.extend([model(&long(number)), user("on")]);
+            }
+            assert_eq!(case.shown(0).len(), 7, "{:?}", case.shown(0));
+            let answer = case.recorder.messages(&case.letters[0]).pop().unwrap();
+            assert!(answer["convo"]["rewritten"]["items"].get("0").is_some(), "{answer}");
+        },
+    ),
     (16, "messages of the system in the middle are part of the order", "A* A B*", |case| {
         let system = |text: &str| json!({ "role": "system", "content": text });
         case.say("s", &[user("hi"), system("skills")], "hello");

@@ -41,7 +41,27 @@ pub(super) fn compare(
 ) -> Option<Echo> {
     let recorded: Said<'_> = before.iter().chain(answer).copied().collect();
     let expanded = expand(echoed, &recorded);
-    let (was, is) = (joined(&recorded, skips), joined(&expanded, skips));
+    let found = compare_as_it_is(before, answer, &expanded, skips, is_cut, is_lost);
+    if found.is_some() || !is_cut {
+        return found;
+    }
+    let (text, note) = noted(&expanded)?;
+    let said = expanded.split_last().map_or(&[][..], |(_, said)| said);
+    let said: Said<'_> = said.iter().copied().chain([&text]).collect();
+    compare_as_it_is(before, answer, &said, skips, is_cut, is_lost).map(|echo| with_note(echo, answer.len(), &note))
+}
+
+/// As [`compare`], where the client has added nothing.
+fn compare_as_it_is(
+    before: &[&Chunk],
+    answer: &[&Chunk],
+    echoed: &[&Chunk],
+    skips: fn(Role, &Chunk) -> bool,
+    is_cut: bool,
+    is_lost: bool,
+) -> Option<Echo> {
+    let recorded: Said<'_> = before.iter().chain(answer).copied().collect();
+    let (was, is) = (joined(&recorded, skips), joined(echoed, skips));
     if was.len() == is.len() && was.iter().zip(&is).all(|(was, is)| is_same(was, is)) {
         return Some(Echo::Whole);
     }
@@ -54,15 +74,9 @@ pub(super) fn compare(
     None
 }
 
-/// Whether an answer that is not all stored yet may become the one that a run is the echo of.
-pub(super) fn may_become(
-    before: &[&Chunk],
-    answer: &[&Chunk],
-    echoed: &[&Chunk],
-    skips: fn(Role, &Chunk) -> bool,
-) -> bool {
-    let recorded: Said<'_> = before.iter().chain(answer).copied().collect();
-    let (was, is) = (joined(&recorded, skips), joined(&expand(echoed, &recorded), skips));
+/// Whether what is recorded of a run, whose answer is not all stored yet, may become what this one is the echo of.
+pub(super) fn may_become(recorded: &[&Chunk], echoed: &[&Chunk], skips: fn(Role, &Chunk) -> bool) -> bool {
+    let (was, is) = (joined(recorded, skips), joined(&expand(echoed, recorded), skips));
     begins(&is, &was) || begins(&was, &is)
 }
 

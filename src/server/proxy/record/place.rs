@@ -190,16 +190,36 @@ impl<'a> Request<'a> {
         Ok(Some(Recorded { entry, name, next_message, last_seq, answer, has_ended }))
     }
 
-    /// What the client gave the model before an answer in the same run.
-    fn kept_before(&self, recorded: &Recorded) -> Result<Vec<Chunk>> {
-        let mut chunks = Vec::new();
+    /// What was said before an answer in the same run: as it is stored, and as clients give it to the model to go on with who
+    /// leave out the white space at the end of each part of it.
+    fn kept_before(&self, recorded: &Recorded) -> Result<Vec<Vec<Chunk>>> {
+        let (mut stored, mut stripped) = (Vec::new(), Vec::new());
         for index in &recorded.entry.kept {
             let shown = self.book.store.messages(&recorded.name, *index, 1)?;
-            chunks.extend(
-                shown.into_iter().filter(|stored| stored.index == *index).flat_map(|stored| stored.message.chunks),
-            );
+            for mut message in shown.into_iter().filter(|shown| shown.index == *index).map(|shown| shown.message) {
+                stored.extend(message.chunks.iter().cloned());
+                if let Some(Chunk { body: Body::Text { text, .. }, .. }) = message.chunks.last_mut() {
+                    text.truncate(text.trim_end_matches(|c: char| c.is_ascii_whitespace()).len());
+                }
+                stripped.append(&mut message.chunks);
+            }
         }
-        Ok(chunks)
+        let other = (stored != stripped).then_some(stripped);
+        Ok(std::iter::once(stored).chain(other).collect())
+    }
+
+    /// What a run is of an answer, after what was said in the same run before.
+    fn compare(&self, before: &[Vec<Chunk>], answer: &Answer, echoed: &[&Chunk], is_lost: bool) -> Option<Echo> {
+        let said: Vec<&Chunk> = answer.stored.message.chunks.iter().collect();
+        before.iter().find_map(|before| {
+            let before: Vec<&Chunk> = before.iter().collect();
+            echo::compare(&before, &said, echoed, self.skips, answer.is_cut, is_lost)
+        })
+    }
+
+    /// Whether the client gives the model what was said before an answer in the same run.
+    fn is_prefill(&self, before: &[Vec<Chunk>], given: &[&Chunk]) -> bool {
+        before.iter().any(|before| same(&before.iter().collect::<Vec<_>>(), given, self.skips))
     }
 
     /// Whether a call got no answer, and nobody waits for one any more: without a session, another person may.
@@ -215,12 +235,9 @@ impl<'a> Request<'a> {
         if !given.is_empty() {
             for recorded in asked {
                 let before = self.kept_before(recorded)?;
-                let before: Vec<&Chunk> = before.iter().collect();
-                let is_same_prefill = same(&before, &given, self.skips);
+                let is_same_prefill = self.is_prefill(&before, &given);
                 let Some(answer) = recorded.answer.as_ref().filter(|_| !is_same_prefill) else { continue };
-                let said: Vec<&Chunk> = answer.stored.message.chunks.iter().collect();
-                let echo = echo::compare(&before, &said, &given, self.skips, answer.is_cut, answer.is_lost);
-                if let Some(echo) = echo {
+                if let Some(echo) = self.compare(&before, answer, &given, answer.is_lost) {
                     if echo == Echo::Whole && answer.is_open && self.may_wait {
                         return Ok(None);
                     }
@@ -234,11 +251,8 @@ impl<'a> Request<'a> {
                 }
             }
         }
-        let before = self.kept_before(newest)?;
-        let before: Vec<&Chunk> = before.iter().collect();
-        let is_same_prefill = same(&before, &given, self.skips);
+        let is_same_prefill = self.is_prefill(&self.kept_before(newest)?, &given);
         let siblings = siblings(newest, asked);
-        let answers = || siblings.iter().filter_map(|sibling| sibling.answer.as_ref());
         let is_last = is_last(newest, &siblings);
         let failed = siblings.iter().all(|sibling| sibling.has_failed());
         let waits = siblings.iter().any(|sibling| !self.was_in_vain(sibling));
@@ -247,12 +261,11 @@ impl<'a> Request<'a> {
         }
         let mut plan = self.at(newest);
         if failed && is_last && is_same_prefill {
-            plan.hide = answers().filter(|answer| !answer.is_open).map(|answer| (answer.stored.index, None)).collect();
+            plan.hide = answers_besides(&siblings, &newest.entry.kept);
             plan.how = How::Attempt;
             plan.run = Some((newest.entry.from, newest.entry.kept.clone()));
         } else {
-            plan.leave_at = Some(self.end_of_question(newest)?);
-            plan.how = How::Forked;
+            self.leave_after_question(&mut plan, newest)?;
             plan.prefill = prefill;
         }
         Ok(Some(plan))
@@ -262,19 +275,19 @@ impl<'a> Request<'a> {
     fn goes_on_unanswered(&self, recorded: &Recorded, asked: &[Recorded], part: &Part) -> Result<Plan<'a>> {
         let siblings = siblings(recorded, asked);
         let mut plan = self.at(recorded);
-        let answers = siblings.iter().filter_map(|sibling| sibling.answer.as_ref());
-        plan.hide = answers.filter(|answer| !answer.is_open).map(|answer| (answer.stored.index, None)).collect();
+        plan.rewritten.clone_from(&recorded.entry.rewritten);
+        plan.hide = answers_besides(&siblings, &[]);
         plan.rest = self.rest(part.messages, part.chunks);
         plan.prefill = self.turns.trailing().map_or(&[][..], |run| self.turns.run_messages(run));
         if !is_last(recorded, &siblings) {
-            plan.leave_at = Some(self.end_of_question(recorded)?);
-            plan.how = How::Forked;
+            self.leave_after_question(&mut plan, recorded)?;
         }
         Ok(plan)
     }
 
-    /// The seq of the last entry of what was asked.
-    fn end_of_question(&self, recorded: &Recorded) -> Result<u64> {
+    /// Leaves a conversation after what was asked. What was hidden of it since is hidden there, too: it was when it was asked.
+    fn leave_after_question(&self, plan: &mut Plan<'a>, recorded: &Recorded) -> Result<()> {
+        let log = self.book.store.log();
         let last = recorded.entry.from.checked_sub(1);
         let last = last.map(|index| self.book.message(&recorded.name, index)).transpose()?.flatten();
         last.map(|stored| stored.last_seq).ok_or_else(|| Error::no_conversation(&recorded.name))
@@ -308,13 +321,20 @@ impl<'a> Request<'a> {
             let before: Vec<&Chunk> = before.iter().collect();
             let said: Vec<&Chunk> = answer.stored.message.chunks.iter().collect();
             let is_lost = answer.is_lost && is_own;
-            match echo::compare(&before, &said, &echoed, self.skips, answer.is_cut, is_lost) {
+            match self.compare(&before, answer, echoed, is_lost) {
                 // All its words are stored, and its end is not yet.
                 Some(Echo::Whole) if answer.is_open && self.may_wait => may_come = true,
                 Some(echo) => {
                     return Ok(Echoed::Plan(Box::new(self.after_run(run, recorded, asked, answer, echo))));
                 }
-                None => may_come |= answer.is_open && echo::may_become(&before, &said, &echoed, self.skips),
+                None if answer.is_open => {
+                    let said = || answer.stored.message.chunks.iter();
+                    may_come |= before.iter().any(|before| {
+                        let recorded: Vec<&Chunk> = before.iter().chain(said()).collect();
+                        echo::may_become(&recorded, echoed, self.skips)
+                    });
+                }
+                None => {}
             }
         }
         if may_come && self.may_wait {
@@ -330,13 +350,12 @@ impl<'a> Request<'a> {
         if let Some(recorded) = asked.iter().find(in_vain).filter(|_| echoed.iter().all(is_text)) {
             let siblings = siblings(recorded, asked);
             let mut plan = self.at(recorded);
-            let answers = siblings.iter().filter_map(|sibling| sibling.answer.as_ref());
-            plan.hide = answers.filter(|answer| !answer.is_open).map(|answer| (answer.stored.index, None)).collect();
+            plan.rewritten.clone_from(&recorded.entry.rewritten);
+            plan.hide = answers_besides(&siblings, &[]);
             plan.kept = self.turns.run_messages(run).iter().cloned().map(kept_by_client).collect();
             self.follow(&mut plan, run);
             if !is_last(recorded, &siblings) {
-                plan.leave_at = Some(self.end_of_question(recorded)?);
-                plan.how = How::Forked;
+                self.leave_after_question(&mut plan, recorded)?;
             }
             return Ok(Echoed::Plan(Box::new(plan)));
         }
@@ -390,9 +409,8 @@ impl<'a> Request<'a> {
         let mut plan = self.at(recorded);
         plan.rest = rest;
         let index = answer.stored.index;
-        let others = siblings.iter().filter_map(|sibling| sibling.answer.as_ref());
-        let others = others.filter(|other| other.stored.index != index && !other.is_open);
-        plan.hide = others.map(|other| (other.stored.index, None)).collect();
+        let others = answers_besides(&siblings, &recorded.entry.kept);
+        plan.hide = others.into_iter().filter(|(other, _)| *other != index).collect();
         if let Echo::Part(Kept { chunks, mut rest }) = echo {
             let none = !chunks.contains(&true);
             let gone = chunks.iter().enumerate().filter(|(_, kept)| !**kept);
@@ -524,7 +542,7 @@ impl<'a> Request<'a> {
         echoed: &[&Chunk],
     ) -> bool {
         let is_open = |stored: &StoredMessage| stored.state == MessageState::Streaming;
-        after.is_empty() && answers.last().is_some_and(is_open) && echo::may_become(&[], recorded, echoed, self.skips)
+        after.is_empty() && answers.last().is_some_and(is_open) && echo::may_become(recorded, echoed, self.skips)
     }
 
     /// Whether the request begins with the words of a recorded message.
@@ -558,6 +576,12 @@ impl<'a> Request<'a> {
             rewritten: Vec::new(),
         }
     }
+}
+
+/// The answers of calls of one place that do not live, to be hidden: all but those that the client gave the model to go on with.
+fn answers_besides(siblings: &[&Recorded], kept: &[u64]) -> Vec<(u64, Option<u32>)> {
+    let answers = siblings.iter().filter_map(|sibling| sibling.answer.as_ref()).filter(|answer| !answer.is_open);
+    answers.map(|answer| answer.stored.index).filter(|index| !kept.contains(index)).map(|index| (index, None)).collect()
 }
 
 fn is_text(chunk: &&Chunk) -> bool {
