@@ -48,6 +48,9 @@ pub(super) struct Entry {
     /// Known if the client named no session.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "hex_option")]
     pub(super) surroundings: Option<Digest>,
+    /// Of the model, known if the client named no session.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "hex_option")]
+    pub(super) model: Option<Digest>,
     #[serde(default, skip_serializing_if = "Option::is_none", with = "hex_option")]
     pub(super) user: Option<Digest>,
     /// Of the calls' ids before the answer; absent if the client made some of them up.

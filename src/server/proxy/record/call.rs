@@ -189,7 +189,9 @@ impl Call {
         };
         let request_value: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
         let wire = self.asked.target.wire().name;
-        let scope = Scope::of(&book.key, &self.asked.upstream, wire, &self.asked.headers, &request_value);
+        // Some wires have the model in the path.
+        let model = request_value.get("model").and_then(Value::as_str).unwrap_or(&self.asked.path);
+        let scope = Scope::of(&book.key, &self.asked.upstream, wire, model, &self.asked.headers, &request_value);
         let (is_named, without) = (scope.is_named(), self.asked.without_session);
         if !is_named && without == WithoutSession::None {
             return self.leave_out(&book, State::NoSession, None);
@@ -203,7 +205,7 @@ impl Call {
             Some(Elsewhere::Response(id)) => Some(id.as_str()),
             Some(Elsewhere::Conversation) | None => None,
         };
-        let turns = Turns::of(&book.key, before, messages, skips);
+        let turns = Turns::of(&book.key, before, !scope.is_named(), messages, skips);
         let request = Request {
             book: &book,
             turns: &turns,

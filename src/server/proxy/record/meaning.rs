@@ -69,6 +69,21 @@ pub(super) fn is_made_up(id: &str, name: &str) -> bool {
     id.is_empty() || number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
+/// Characters of an id that no other call has by chance.
+const RANDOM: usize = 8;
+
+/// Whether no other call has the id of this one, but where somebody copied it: `toolu_01A09q90qw90`, not `call_0` or
+/// `functions.NAME:0`.
+pub(super) fn is_random(id: &str, name: &str) -> bool {
+    let own = if name.is_empty() { id.to_owned() } else { id.replace(name, " ") };
+    let parts = own.split(|c: char| !c.is_ascii_alphanumeric());
+    let is_word = |part: &&str| {
+        let has = |of: fn(&u8) -> bool| part.as_bytes().iter().any(of);
+        !(has(u8::is_ascii_digit) || has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase))
+    };
+    parts.filter(|part| !is_word(part)).map(str::len).sum::<usize>() >= RANDOM
+}
+
 fn other(kind: &str, what: &str) -> Meaning<'static> {
     Meaning::Other([kind.as_bytes(), &[0], what.as_bytes()].concat())
 }
@@ -263,6 +278,15 @@ impl Running {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_and_names_make_no_id_random() {
+        let random =
+            ["toolu_01A09q90qw90lq917835lq9", "call_9dpHVzDwvQpYZ2z1", "D681PevKs", "chatcmpl-tool-3f2b9c0a7d1e4f"];
+        let counted = ["call_0", "functions.w2:0", "0", "call_w2_1", "get_weather:12", ""];
+        assert!(random.iter().all(|id| is_random(id, "w2")));
+        assert_eq!(counted.map(|id| is_random(id, "w2")), [false; 6]);
+    }
 
     #[test]
     fn arguments_are_values() {

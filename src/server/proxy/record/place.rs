@@ -11,7 +11,7 @@
 
 use super::book::{Entry, How};
 use super::echo::{self, Echo, Kept};
-use super::meaning::{self, Digest, Meaning, is_made_up};
+use super::meaning::{self, Digest, Meaning, is_made_up, is_random};
 use super::plan::{Placed, Plan, Request, kept_by_client};
 use super::recorded::{Answer, Recorded, has_failed, is_last, siblings};
 use super::scope::Elsewhere;
@@ -44,7 +44,7 @@ impl<'a> Request<'a> {
         let mut stale = None;
         for _ in 0..TRIES {
             let Some(plan) = self.plan()? else { return Ok(Found::Wait) };
-            match self.carry_out(plan) {
+            match self.carry_out(self.with_other_system(plan)?) {
                 // Somebody was faster: look again.
                 Err(error @ (Error::StaleHead { .. } | Error::NameTaken { .. } | Error::SharedByForks { .. })) => {
                     stale = Some(error);
@@ -53,6 +53,22 @@ impl<'a> Request<'a> {
             }
         }
         Err(stale.unwrap_or_else(|| Error::Busy("the conversation".to_owned())))
+    }
+
+    /// Notes that the client begins with other words of the system than those that are recorded.
+    fn with_other_system(&self, mut plan: Plan<'a>) -> Result<Plan<'a>> {
+        let system = self.turns.messages.get(..self.turns.system).unwrap_or_default();
+        if plan.how != How::New && !system.is_empty() {
+            let shown = self.readable(self.book.store.messages(&plan.name, 0, system.len().saturating_add(1)))?;
+            let shown = shown.unwrap_or_default();
+            let recorded = shown.iter().map(|stored| &stored.message).take_while(|was| was.role == Role::System);
+            if said(recorded) != said(system) {
+                plan.rewritten.extend(0..system.len());
+                plan.rewritten.sort_unstable();
+                plan.rewritten.dedup();
+            }
+        }
+        Ok(plan)
     }
 
     fn plan(&self) -> Result<Option<Plan<'a>>> {
@@ -79,10 +95,9 @@ impl<'a> Request<'a> {
         for (number, run) in self.turns.looked_up().enumerate() {
             let is_possible =
                 |entry: &Entry| self.is_users(entry) && entry.calls.is_none_or(|calls| calls == run.calls);
-            let mut asked = self.recorded(&run.before, is_possible)?;
-            // Those of this scope first; of each, the newest first.
-            asked.sort_by_key(|recorded| recorded.entry.scope != self.scope.digest);
-            match self.echoed(run, &asked)? {
+            let asked = self.nearest_first(self.recorded(&run.before, is_possible)?);
+            let said: Vec<&Chunk> = chunks(self.turns.run_messages(run)).collect();
+            match self.echoed(run, &said, &asked)? {
                 Echoed::Plan(plan) => return Ok(Some(*plan)),
                 Echoed::Wait => return Ok(None),
                 Echoed::Nothing => {}
@@ -166,6 +181,25 @@ impl<'a> Request<'a> {
             }
         }
         Ok(found)
+    }
+
+    /// Those of this scope first. Without a session many people are of one scope: of equal calls those with the same system and
+    /// tools come first, of these those that nobody has gone on with, then those of the same model. Of each, the newest first.
+    fn nearest_first(&self, asked: Vec<Recorded>) -> Vec<Recorded> {
+        let rank = |recorded: &Recorded| {
+            let entry = &recorded.entry;
+            let is_others = entry.scope != self.scope.digest;
+            if self.scope.session.is_some() {
+                return (is_others, false, false, false);
+            }
+            let is_over = !is_last(recorded, &siblings(recorded, &asked));
+            let surrounds_other = entry.surroundings != Some(self.scope.surroundings);
+            (is_others, surrounds_other, is_over, entry.model != Some(self.scope.model))
+        };
+        let ranks: Vec<_> = asked.iter().map(rank).collect();
+        let mut ranked: Vec<_> = ranks.into_iter().zip(asked).collect();
+        ranked.sort_by_key(|(rank, _)| *rank);
+        ranked.into_iter().map(|(_, recorded)| recorded).collect()
     }
 
     /// A call as it is now; `None` if its conversation is gone.
@@ -362,10 +396,47 @@ impl<'a> Request<'a> {
         Ok(Echoed::Nothing)
     }
 
+    /// The calls of one answer come back in turn, each with its result: the last run is an echo together with those before it that
+    /// only results part from it.
+    fn in_turn(&self, last: &Run, is_unknown: bool) -> Result<Echoed<'a>> {
+        let has_results = |run: &Run, next: &Run| {
+            let between = self.turns.messages.get(run.end..next.first).unwrap_or_default();
+            chunks(between).all(|chunk| matches!(chunk.body, Body::ToolResult { .. }))
+        };
+        // Who asked with what came before has given the results of all calls before.
+        if !is_unknown || last.end == self.turns.messages.len() {
+            return Ok(Echoed::Nothing);
+        }
+        let mut next = last;
+        for run in self.turns.looked_up().skip(1).take(IN_TURN) {
+            if !has_results(run, next) {
+                break;
+            }
+            next = run;
+            let is_possible =
+                |entry: &Entry| self.is_users(entry) && entry.calls.is_none_or(|calls| calls == run.calls);
+            let asked = self.nearest_first(self.recorded(&run.before, is_possible)?);
+            if asked.is_empty() {
+                continue;
+            }
+            let joined = || self.turns.runs.iter().filter(|one| one.first >= run.first && one.first <= last.first);
+            let said: Vec<&Chunk> = joined().flat_map(|one| chunks(self.turns.run_messages(one))).collect();
+            let mut echoed = self.echoed(last, &said, &asked)?;
+            if let Echoed::Plan(plan) = &mut echoed {
+                let ends = joined().map(|one| one.end);
+                let given =
+                    ends.zip(joined().skip(1)).filter_map(|(from, next)| self.turns.messages.get(from..next.first));
+                plan.rest.splice(0..0, given.flatten().cloned());
+            }
+            return Ok(echoed);
+        }
+        Ok(Echoed::Nothing)
+    }
+
     /// Whether nobody else's answer could be taken for this one, where no session says whose it is.
     fn is_evident(&self, recorded: &Recorded, answer: &Answer) -> bool {
         let entry = &recorded.entry;
-        let has_id = |chunk: &Chunk| matches!(&chunk.body, Body::ToolCall { id, name, .. } if !is_made_up(id, name));
+        let has_id = |chunk: &Chunk| matches!(&chunk.body, Body::ToolCall { id, name, .. } if is_random(id, name));
         let chunks = &answer.stored.message.chunks;
         let length = chunks.iter().map(|chunk| if let Body::Text { text, .. } = &chunk.body { text.len() } else { 0 });
         let is_own = entry.scope == self.scope.digest && entry.surroundings == Some(self.scope.surroundings);
@@ -467,7 +538,44 @@ impl<'a> Request<'a> {
         if self.scope.session.is_none() || self.turns.runs.is_empty() {
             return Ok(Echoed::Nothing);
         }
-        let Some(id) = self.book.newest_in(&self.scope.digest)? else { return Ok(Echoed::Nothing) };
+        let newest = self.book.begun_in(&self.scope.digest, REWRITTEN)?;
+        let mut known = HashSet::new();
+        let newest = newest.into_iter().map(|begun| begun.conversation).filter(|id| known.insert(*id));
+        for (number, id) in newest.enumerate() {
+            if number > 0 && !self.begins_like(id)? {
+                continue;
+            }
+            match self.rewritten_in(id, number == 0)? {
+                Echoed::Nothing => {}
+                found => return Ok(found),
+            }
+        }
+        Ok(Echoed::Nothing)
+    }
+
+    /// Whether the request begins as a conversation does, up to the model's first words there.
+    fn begins_like(&self, id: ConversationId) -> Result<bool> {
+        let messages = self.readable(self.book.store.messages(self.book.own(id), 0, FIRST))?.unwrap_or_default();
+        let answer = messages.iter().find(|stored| stored.message.role == Role::Assistant);
+        let (Some(answer), Some(run)) = (answer, self.turns.runs.first()) else { return Ok(false) };
+        let echoed: Vec<&Chunk> = chunks(self.turns.run_messages(run)).collect();
+        let said: Vec<&Chunk> = answer.message.chunks.iter().collect();
+        let is_call = |chunk: &&Chunk| matches!(&chunk.body, Body::ToolCall { id, name, .. } if is_random(id, name));
+        let is_evident = said.iter().any(is_call) || self.begins_as(messages.first());
+        Ok(is_evident && echo::may_become(&said, &echoed, self.skips))
+    }
+
+    /// What is read of a conversation to be compared. One that is too large for that is not compared.
+    fn readable<T>(&self, read: Result<T>) -> Result<Option<T>> {
+        match read {
+            Err(Error::NotFound { .. } | Error::Corrupt { .. } | Error::LimitExceeded { .. }) => Ok(None),
+            Err(Error::Busy(_)) if !self.may_wait => Ok(None),
+            read => read.map(Some),
+        }
+    }
+
+    /// `is_newest`: of the newest conversation a later answer may have been lost.
+    fn rewritten_in(&self, id: ConversationId, is_newest: bool) -> Result<Echoed<'a>> {
         let name = self.book.own(id);
         let Some(view) = self.book.store.log().view(&name)? else { return Ok(Echoed::Nothing) };
         let messages = match self.book.store.load_raw(&name) {

@@ -94,6 +94,7 @@ impl<'a> Request<'a> {
             answer_before: plan.answer_before,
             scope: self.scope.digest,
             surroundings: self.scope.session.is_none().then_some(self.scope.surroundings),
+            model: self.scope.session.is_none().then_some(self.scope.model),
             user: self.scope.user,
             calls: plan.calls,
             items: self.turns.items,
@@ -126,6 +127,20 @@ impl<'a> Request<'a> {
         }
         let last_seq = reading::view(store.log(), &child)?.last_seq();
         Ok((child, last_seq, view.head.next_message_index))
+    }
+
+    /// Whether a conversation that begins is beside the main one of its session: it asks for one token, or has no tools where an
+    /// earlier one has some, as the calls of a tool that asks a model.
+    fn is_beside(&self) -> Result<bool> {
+        let scope = self.scope;
+        if scope.session.is_none() || scope.kind != Kind::Main || scope.kept_elsewhere.is_some() {
+            return Ok(false);
+        }
+        if scope.is_probe || scope.has_tools {
+            return Ok(scope.is_probe);
+        }
+        let newest = self.book.begun_in(&scope.digest, 1)?;
+        Ok(newest.first().is_some_and(|beginning| beginning.has_tools))
     }
 
     /// The tags of a conversation that begins here.

@@ -57,10 +57,16 @@ pub(super) struct Scope {
     /// The scope of the agent that started this one, if the client names it.
     pub(super) parent: Option<Digest>,
     pub(super) kind: Kind,
+    /// Whether the model may call tools.
+    pub(super) has_tools: bool,
+    /// Whether the client wants a token of the answer, to see that it gets one.
+    pub(super) is_probe: bool,
     /// The person at the other end: no two are ever in one conversation.
     pub(super) user: Option<Digest>,
     /// Of the texts and tools around the messages: they tell conversations apart that say the same, where no session does.
     pub(super) surroundings: Digest,
+    /// Of the model that is asked.
+    pub(super) model: Digest,
     /// The name of the conversation that the client wants.
     pub(super) wanted: Option<String>,
     /// What came before, if the request does not hold it.
@@ -82,7 +88,7 @@ impl Scope {
         self.session.is_some() || self.kept_elsewhere.is_some()
     }
 
-    pub(super) fn of(key: &Key, upstream: &str, wire: &str, headers: &HeaderMap, request: &Value) -> Self {
+    pub(super) fn of(key: &Key, upstream: &str, wire: &str, model: &str, headers: &HeaderMap, request: &Value) -> Self {
         let turn = headers.get("x-codex-turn-metadata").and_then(|value| value.to_str().ok());
         let turn: Value = turn.and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null);
         let wanted = named(headers, &["x-convo-conversation"]);
@@ -123,6 +129,7 @@ impl Scope {
             digest: digest(branch.as_deref(), kind),
             parent: has_parent.then(|| digest(parent.as_deref(), Kind::Main)),
             surroundings: surroundings(key, request),
+            model: key.digest([model.as_bytes()]),
             session,
             branch,
             kind,
@@ -179,6 +186,13 @@ fn surroundings(key: &Key, request: &Value) -> Digest {
     let mut words = Vec::new();
     for field in ["system", "instructions", "systemInstruction", "system_instruction"] {
         texts(request.get(field).unwrap_or(&Value::Null), &mut words);
+    }
+    // Chats have the system's words in the list of the messages.
+    for field in ["messages", "input"] {
+        let items = request.get(field).and_then(Value::as_array).into_iter().flatten();
+        let is_system = |item: &&Value| item.get("role").is_some_and(|role| role == "system" || role == "developer");
+        let contents = items.take_while(is_system).filter_map(|item| item.get("content"));
+        contents.for_each(|content| texts(content, &mut words));
     }
     words.push("");
     tools(request.get("tools").unwrap_or(&Value::Null), &mut words);
@@ -273,5 +287,10 @@ mod tests {
             "tools": [{"name": "a", "cache_control": {}}]});
         assert_eq!(with(plain.clone()), with(cached));
         assert_ne!(with(plain), with(json!({"system": "be long", "tools": [{"name": "a"}]})));
+        let chat =
+            |role: &str, text: &str| with(json!({"messages": [{"role": role, "content": text}, {"role": "user"}]}));
+        assert_eq!(chat("system", "be brief"), chat("developer", "be brief"));
+        assert_ne!(chat("system", "be brief"), chat("system", "be long"));
+        assert_eq!(chat("user", "be brief"), chat("user", "be long"));
     }
 }

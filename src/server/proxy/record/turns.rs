@@ -13,6 +13,8 @@ const PARTS: usize = 64;
 #[derive(Debug)]
 pub(super) struct Turns {
     pub(super) messages: Vec<Message>,
+    /// How many of them, at the beginning, are the system's, and are not compared: they surround the others.
+    pub(super) system: usize,
     /// The model's runs, in order.
     pub(super) runs: Vec<Run>,
     /// Of all that is not the model's at the end.
@@ -46,8 +48,17 @@ pub(super) struct Part {
 }
 
 impl Turns {
-    /// `before`: the answer that comes before the request, if the provider has what it answers.
-    pub(super) fn of(key: &Key, before: Option<&str>, messages: Vec<Message>, skips: fn(Role, &Chunk) -> bool) -> Self {
+    /// `before`: the answer that comes before the request, if the provider has what it answers. `surrounds`: whether what the system
+    /// says at the beginning is not compared.
+    pub(super) fn of(
+        key: &Key,
+        before: Option<&str>,
+        surrounds: bool,
+        messages: Vec<Message>,
+        skips: fn(Role, &Chunk) -> bool,
+    ) -> Self {
+        let system =
+            messages.iter().position(|message| message.role != Role::System).filter(|_| surrounds).unwrap_or(0);
         let mut running = key.running();
         if let Some(before) = before {
             running.say(Role::Assistant, &Meaning::Reference(before.to_owned()), None);
@@ -58,7 +69,7 @@ impl Turns {
         let given = messages.iter().filter(is_clients).filter_map(|message| message.metadata.id.as_deref());
         let given: Vec<&[u8]> = given.map(str::as_bytes).collect();
         let items = (!given.is_empty()).then(|| key.digest(given));
-        let mut at = 0;
+        let mut at = system;
         while let Some(message) = messages.get(at) {
             let is_models = is_models(message);
             let end = messages.iter().skip(at).position(|next| self::is_models(next) != is_models);
@@ -84,7 +95,7 @@ impl Turns {
         let trailing = runs.last().filter(|run| run.end == messages.len());
         let asked = trailing.map_or_else(|| running.digest(), |run| run.before);
         let calls = trailing.map_or_else(|| ids.digest(), |run| run.calls);
-        Self { messages, runs, asked, calls, items, parts }
+        Self { messages, system, runs, asked, calls, items, parts }
     }
 
     /// What the model said at the end of the request, if it said something: what it is to go on with.
