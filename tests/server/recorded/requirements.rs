@@ -224,6 +224,60 @@ const ROWS: &[Row] = &[
         on(case, "one");
         on(case, "two");
     }),
+    (3, "equal answers of other people, with ids that any call may have", "A* B* A B", |case| {
+        let of = |system: &str| json!({ "system": system, "tools": [{ "name": "Bash" }] });
+        let called = call("functions.Bash:0", json!({}));
+        let on = |case: &mut Case, system: &str| {
+            let given = json!({ "role": "user", "content": [result("functions.Bash:0", system)] });
+            let list = [user("hi"), json!({ "role": "assistant", "content": [called] }), given];
+            case.ask_with(CLAUDE, &[], &list, &of(system), &[text("ok")], &Whole);
+        };
+        for system in ["ada", "bob"] {
+            case.ask_with(CLAUDE, &[], &[user("hi")], &of(system), std::slice::from_ref(&called), &Whole);
+        }
+        on(case, "ada");
+        on(case, "bob");
+    }),
+    (3, "of equal answers that of the same system and tools counts first", "A* B* A B", |case| {
+        let long = "An answer that is long enough to be nobody else's, and that two people get, word by word.";
+        let system = |name: &str| json!({ "role": "system", "content": name });
+        for name in ["ada", "bob"] {
+            case.chat(&[system(name), user("hi")], &json!({}), long);
+        }
+        for name in ["ada", "bob"] {
+            case.chat(&[system(name), user("hi"), model(long), user("on")], &json!({}), "ok");
+        }
+    }),
+    (3, "two models that are asked side by side, and two people who get one answer", "A* B* A B C* D* D C", |case| {
+        let of = |model: &str| json!({ "model": model });
+        for name in ["m1", "m2"] {
+            case.chat(&[user("hi")], &of(name), "Hello!");
+        }
+        for name in ["m1", "m2"] {
+            case.chat(&[user("hi"), model("Hello!"), user("on")], &of(name), "ok");
+        }
+        for _ in 0..2 {
+            case.chat(&[user("hello")], &of("m1"), "Hello!");
+        }
+        for more in ["one", "two"] {
+            case.chat(&[user("hello"), model("Hello!"), user(more)], &of("m1"), "ok");
+        }
+    }),
+    (3, "Claude Code named its session in a text", "A* A A A!", |case| {
+        let of = |system: &str| {
+            let id = "user_ab12_account__session_11111111-2222-3333-4444-555555555555";
+            json!({ "metadata": { "user_id": id }, "system": system })
+        };
+        let called = json!({ "role": "assistant", "content": [call("t1", json!({}))] });
+        let given = |text: &str| json!({ "role": "user", "content": [result("t1", text)] });
+        case.ask_with(CLAUDE, &[], &[user("hi")], &of("one"), &[call("t1", json!({}))], &Whole);
+        let list = [user("hi"), called.clone(), given("a long result")];
+        case.ask_with(CLAUDE, &[], &list, &of("two"), &[text("ok")], &Whole);
+        let list = [user("hi"), called, given("[cleared]"), model("ok"), user("on")];
+        case.ask_with(CLAUDE, &[], &list, &of("three"), &[], &Status(529));
+        case.ask_with(CLAUDE, &[], &list, &of("four"), &[text("yes")], &Whole);
+        assert!(case.tags(0).contains(&"session:11111111-2222-3333-4444-555555555555".to_owned()));
+    }),
     (
         4,
         "a call that got no answer is asked again, streamed or not; after a whole answer it forks",

@@ -94,8 +94,11 @@ impl Scope {
         let wanted = named(headers, &["x-convo-conversation"]);
         let user_id = request.pointer("/metadata/user_id").and_then(Value::as_str);
         let user_parts: Option<Value> = user_id.and_then(|text| serde_json::from_str(text).ok());
-        let in_user = user_parts.as_ref().and_then(|parts| parts.get("session_id")?.as_str().map(str::to_owned));
-        let session = named(headers, SESSION_HEADERS).or(in_user);
+        let in_user = user_parts.as_ref().and_then(|parts| parts.get("session_id")?.as_str());
+        // As Claude Code wrote it before: `user_HASH_account_UUID_session_UUID`.
+        let in_text = user_id.and_then(|text| text.rsplit_once("_session_")).map(|(_, id)| id).filter(|id| is_id(id));
+        let in_user = in_user.or(in_text);
+        let session = named(headers, SESSION_HEADERS).or_else(|| in_user.map(str::to_owned));
         let cache_key = request.get("prompt_cache_key").and_then(Value::as_str).map(str::to_owned);
         let session = session.or_else(|| cache_key.filter(|key| is_id(key)));
         let kept = request.get("conversation").and_then(|kept| kept.as_str().or_else(|| kept.get("id")?.as_str()));
@@ -109,7 +112,7 @@ impl Scope {
         let said = named(headers, BRANCH_HEADERS);
         // The first agent of a session has the session's own name.
         let branch = said.filter(|branch| session.as_ref() != Some(branch));
-        let user = user_parts.is_none().then(|| user(key, request)).flatten();
+        let user = (user_parts.is_none() && in_text.is_none()).then(|| user(key, request)).flatten();
         let kind = kind(headers, &turn, request, branch.is_some());
         let digest = |branch: Option<&str>, kind: Kind| {
             let parts: [&[u8]; 3] = match &session {
@@ -267,6 +270,11 @@ mod tests {
         // What a body says.
         let user_id = json!({"metadata": {"user_id": r#"{"device_id":"d","session_id":"s9"}"#}});
         assert_eq!(of(&[], &user_id).session.as_deref(), Some("s9"));
+        let id = "11111111-2222-3333-4444-555555555555";
+        let before = of(&[], &json!({"metadata": {"user_id": format!("user_ab12_account__session_{id}")}}));
+        assert_eq!((before.session.as_deref(), before.user), (Some(id), None));
+        let other = of(&[], &json!({"metadata": {"user_id": "user_of_session_7"}}));
+        assert_eq!((other.session, other.user.is_some()), (None, true));
         assert_eq!(of(&[], &json!({"prompt_cache_key": "all-of-us"})).session, None);
         assert_eq!(of(&[("x-convo-conversation", "c"), ("session-id", "s")], &nothing).session.as_deref(), Some("c"));
     }
