@@ -460,6 +460,23 @@ const ROWS: &[Row] = &[
         let model = json!({ "role": "model", "parts": [{ "text": "done" }] });
         case.ask(path, &[], &[user("hi"), called, given, model, user("on")], &[json!({ "text": "yes" })]);
     }),
+    (10, "items come back without the ids that the provider gave them", "A* A A", |case| {
+        let search = |id: Option<&str>, query: &str| {
+            let mut item = json!({ "type": "web_search_call", "status": "completed", "action": { "type": "search", "query": query } });
+            if let Some(id) = id {
+                item["id"] = json!(id);
+            }
+            item
+        };
+        let said = Wire::Responses.text("It is so.", 1);
+        let mut bare = said[0].clone();
+        bare.as_object_mut().unwrap().remove("id");
+        case.ask(CODEX, &[("session-id", "s")], &[item("user", "hi")], &[search(Some("ws_1"), "x"), said[0].clone()]);
+        let mut list = vec![item("user", "hi"), search(None, "x"), bare.clone(), item("user", "on")];
+        case.ask(CODEX, &[("session-id", "s")], &list, &[search(Some("ws_2"), "y"), said[0].clone()]);
+        list.extend([search(None, "y"), bare, item("user", "more")]);
+        case.ask(CODEX, &[("session-id", "s")], &list, &said);
+    }),
     (10, "arguments are values", "A* A", |case| {
         let of = [("x-session-id", "s")];
         let call = |arguments: &str| {

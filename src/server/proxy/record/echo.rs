@@ -126,13 +126,20 @@ fn joined<'a>(chunks: &[&'a Chunk], skips: fn(Role, &Chunk) -> bool) -> Vec<Mean
     all
 }
 
-/// Whether a recorded part came back as this one. An id that the provider gave counts; where it gave none, the client made one up.
+/// Whether a recorded part came back as this one. An id of a call counts if the provider gave it; where it gave none, the client
+/// made one up. That of another item counts if the client sends one.
 fn is_same(was: &Meaning<'_>, is: &Meaning<'_>) -> bool {
     match (was, is) {
         (
             Meaning::Call { id, name, arguments },
             Meaning::Call { id: other_id, name: other_name, arguments: other_arguments },
         ) => name == other_name && arguments == other_arguments && (id.is_empty() || id == other_id),
+        (Meaning::Item { id: Some(id), kind, .. }, Meaning::Item { id: Some(other_id), kind: other_kind, .. }) => {
+            kind == other_kind && id == other_id
+        }
+        (Meaning::Item { content, kind, .. }, Meaning::Item { content: other, kind: other_kind, .. }) => {
+            kind == other_kind && content == other
+        }
         _ => was == is,
     }
 }
@@ -314,7 +321,14 @@ mod tests {
         let json = r#"{"type":"item_reference","id":"msg_1"}"#;
         let json = crate::model::Json::new(json).unwrap();
         let reference = Chunk::from(Body::Opaque { provider: "p".into(), kind: "item_reference".into(), json });
-        let whole: [(&[Chunk], &[Chunk]); 8] = [
+        let search = |json: &str| {
+            let json = crate::model::Json::new(json).unwrap();
+            Chunk::from(Body::Opaque { provider: "p".into(), kind: "web_search_call".into(), json })
+        };
+        let (recorded, bare) = (search(r#"{"id":"ws_1","status":"completed","q":"x"}"#), search(r#"{"q":"x"}"#));
+        let whole: [(&[Chunk], &[Chunk]); 10] = [
+            (std::slice::from_ref(&recorded), std::slice::from_ref(&bare)),
+            (std::slice::from_ref(&recorded), &[search(r#"{"id":"ws_1","status":"in_progress"}"#)]),
             (&[text("a"), text("b")], &[text("ab")]),
             (&[thought.clone(), text("a")], &[text("a")]),
             (&[text("I run it. "), call("1")], &[text("I run it."), call("1")]),
@@ -327,7 +341,9 @@ mod tests {
         for (answer, echoed) in whole {
             assert_eq!(of(answer, echoed, false, false), Some(Echo::Whole), "{answer:?} {echoed:?}");
         }
-        let other: [(&[Chunk], &[Chunk]); 5] = [
+        let other: [(&[Chunk], &[Chunk]); 8] = [
+            (std::slice::from_ref(&recorded), &[search(r#"{"q":"y"}"#)]),
+            (std::slice::from_ref(&recorded), &[search(r#"{"id":"ws_2","q":"x"}"#)]),
             (&[call("1")], &[call("2")]),
             (&[text("ab")], &[text("a")]),
             (&[text(" a")], &[text("a")]),

@@ -30,6 +30,13 @@ pub(super) enum Meaning<'a> {
     },
     /// An item of an earlier answer, by its id alone.
     Reference(String),
+    /// A block that this crate has no chunk for. Some clients send it back without the id that the provider gave it.
+    Item {
+        id: Option<String>,
+        /// Its type, and what it has beside its id and its status, in bytes that are equal if that is.
+        content: Vec<u8>,
+        kind: &'a str,
+    },
     /// Anything else, in bytes that are equal if it is.
     Other(Vec<u8>),
 }
@@ -88,16 +95,19 @@ fn other(kind: &str, what: &str) -> Meaning<'static> {
     Meaning::Other([kind.as_bytes(), &[0], what.as_bytes()].concat())
 }
 
-/// A block that this crate has no chunk for: its type and id, and without an id its JSON.
-fn opaque(kind: &str, json: &str) -> Meaning<'static> {
-    let value: Value = serde_json::from_str(json).unwrap_or(Value::Null);
-    match value.get("id").and_then(Value::as_str) {
-        Some(id) if kind == "item_reference" => Meaning::Reference(id.to_owned()),
-        Some(id) => other(kind, id),
-        None => {
-            let mut bytes = [kind.as_bytes(), &[0]].concat();
-            write(&value, &mut bytes);
-            Meaning::Other(bytes)
+/// A block that this crate has no chunk for.
+fn opaque<'a>(kind: &'a str, json: &str) -> Meaning<'a> {
+    let mut value: Value = serde_json::from_str(json).unwrap_or(Value::Null);
+    let id = value.get("id").and_then(Value::as_str).map(str::to_owned);
+    match id {
+        Some(id) if kind == "item_reference" => Meaning::Reference(id),
+        id => {
+            if let Some(fields) = value.as_object_mut() {
+                fields.retain(|name, value| !["id", "status"].contains(&name.as_str()) && !value.is_null());
+            }
+            let mut content = Vec::new();
+            write(&value, &mut content);
+            Meaning::Item { id, content, kind }
         }
     }
 }
@@ -261,6 +271,10 @@ impl Running {
                 self.role = None;
             }
             Meaning::Reference(id) => self.mark(b'f', &[id.as_bytes()]),
+            Meaning::Item { id, content, kind } => {
+                let what = id.as_ref().map_or(content.as_slice(), |id| id.as_bytes());
+                self.mark(b'x', &[&[kind.as_bytes(), &[0], what].concat()]);
+            }
             Meaning::Other(bytes) => self.mark(b'x', &[bytes]),
         }
     }
