@@ -629,15 +629,49 @@ fn what_is_durable_after_a_kill_is_a_beginning_of_what_happened() {
     }
 }
 
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn an_encoded_request_is_read_and_passes_as_it_came() {
+    for record in ["yes", "required"] {
+        let recorder = Recorder::with("memory:", &format!("record = \"{record}\"\n"), &[]);
+        let wire = Wire::Anthropic;
+        let events = wire.events(&answer(wire), 1);
+        let body = gzip(&hi(wire).to_string());
+        let ask = |coding: &str| {
+            let headers = [("x-session-id", "s"), ("content-encoding", coding)];
+            let reply = Reply::of_events(&events);
+            let mut open = recorder.begin(recorder.client(), "/v1/messages", &headers, &body, reply);
+            let is_whole = open.end();
+            passed(open, is_whole)
+        };
+        let got = ask("gzip");
+        let (head, sent) = recorder.asked();
+        assert!(head.contains("content-encoding: gzip") && sent == body, "{head}");
+        let settled = recorder.settled(&got.exchange);
+        assert_eq!((settled["state"].as_str(), stored(&recorder, &settled)), (Some("complete"), heard(wire, &events)));
+        // It is kept as the client wrote it.
+        assert_eq!(recorder.request(&got.exchange).0, hi(wire).to_string().as_bytes());
+        for coding in ["deflate", "compress"] {
+            let got = ask(coding);
+            if record == "required" {
+                assert_eq!(got.status, 415, "{coding}: {}", String::from_utf8_lossy(&got.body));
+            } else {
+                assert_eq!(recorder.settled(&got.exchange)["state"], "unreadable", "{coding}");
+            }
+        }
+    }
+}
+
 #[test]
 fn an_encoded_answer_is_read_and_passes_as_it_came() {
     let (recorder, wire) = (Recorder::open(), Wire::Anthropic);
     let events = wire.events(&answer(wire), 1);
-    let encode = |text: &str| {
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-        encoder.write_all(text.as_bytes()).unwrap();
-        encoder.finish().unwrap()
-    };
+    let encode = gzip;
     // Each event is encoded for itself: a client reads it when it comes.
     let encoded: Vec<Vec<u8>> = events.iter().map(|event| encode(event)).collect();
     for count in [4, events.len()] {
@@ -723,7 +757,7 @@ fn what_must_be_recorded_is_durable_before_it_is_sent() {
     let answer = recorder.client().post("/proxy/up/v1/messages", &long);
     assert_eq!(answer.status, 413, "{}", answer.text());
     let unread = recorder.client().send("POST", "/proxy/up/v1/messages", &[], b"no json");
-    assert_eq!(unread.status, 503, "{}", unread.text());
+    assert_eq!(unread.status, 415, "{}", unread.text());
     assert!(recorder.asked.lock().unwrap().recv_timeout(Duration::from_millis(1)).is_err(), "nothing was sent");
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use axum::http::header::CONTENT_ENCODING;
 use axum::http::{HeaderMap, StatusCode};
 use serde_json::Value;
 use uuid::Uuid;
@@ -70,6 +71,8 @@ pub(super) struct Call {
     is_background: bool,
     /// How many choices the request wants.
     choices: u64,
+    /// Why its request cannot be decoded.
+    undecoded: Option<String>,
     /// Why nothing more is stored.
     unrecorded: Option<State>,
     about: Option<Json>,
@@ -107,6 +110,7 @@ impl Call {
             expected: None,
             is_background: false,
             choices: 1,
+            undecoded: None,
             unrecorded: None,
             about: None,
             head: None,
@@ -132,6 +136,32 @@ impl Call {
 
     pub(super) fn exchange(&self) -> Uuid {
         self.asked.id
+    }
+
+    /// Why nothing of it is stored, if that is so.
+    pub(super) const fn unrecorded(&self) -> Option<State> {
+        self.unrecorded
+    }
+
+    pub(super) fn is_encoded(&self) -> bool {
+        self.asked.headers.contains_key(CONTENT_ENCODING)
+    }
+
+    /// Decodes its request, if the client encoded it.
+    pub(super) fn decode(&mut self) {
+        let Captured::Whole(body) = &self.asked.body else { return };
+        let name = self.asked.headers.get(CONTENT_ENCODING).map(|name| name.to_str().unwrap_or("?"));
+        let decoded = match Coding::of(name) {
+            Some(Coding::Plain) => return,
+            Some(mut coding) => coding.decode(body, &self.room).map_err(|error| error.to_string()),
+            None => Err(format!("content-encoding: {}", name.unwrap_or_default())),
+        };
+        match decoded {
+            Ok(decoded) => self.asked.body = Captured::Whole(self.room.hold(decoded.into())),
+            // There is no room for what it becomes.
+            Err(_) if self.room.take_wanted().is_some() => self.leave_unread(),
+            Err(error) => self.undecoded = Some(error),
+        }
     }
 
     /// Bytes that its request takes while it is parsed.
@@ -182,6 +212,9 @@ impl Call {
             Captured::TooLarge => return self.leave_out(&book, State::TooLarge, None),
             Captured::Cut => return self.leave_out(&book, State::Cut, None),
         };
+        if let Some(error) = self.undecoded.take() {
+            return self.leave_out(&book, State::Unreadable, Some(error));
+        }
         let text = String::from_utf8_lossy(&body);
         let parsed = match parse(self.asked.target, &text) {
             Ok(parsed) => parsed,

@@ -62,7 +62,8 @@ pub(crate) struct Recording {
     exchanges: Arc<Exchanges>,
     passing: mpsc::UnboundedSender<Passed>,
     queue: Arc<Queue>,
-    kept: watch::Receiver<Option<bool>>,
+    /// Whether its request is stored, or why it is not.
+    kept: watch::Receiver<Option<Result<(), State>>>,
     stopped: watch::Receiver<bool>,
 }
 
@@ -119,7 +120,11 @@ impl Recording {
     pub(crate) async fn kept(&self) -> Result<(), Refusal> {
         let mut kept = self.kept.clone();
         match kept.wait_for(Option::is_some).await.as_deref() {
-            Ok(Some(true)) => Ok(()),
+            Ok(Some(Ok(()))) => Ok(()),
+            Ok(Some(Err(State::Unreadable))) => {
+                let message = "the request could not be read, and this upstream requires that it is recorded";
+                Err(Refusal::new(415, "unreadable", message))
+            }
             _ => Err(Refusal::busy("the request could not be recorded, which this upstream requires")),
         }
     }
@@ -147,7 +152,7 @@ impl Following {
         self,
         asked: Asked,
         mut passed: mpsc::UnboundedReceiver<Passed>,
-        tell: watch::Sender<Option<bool>>,
+        tell: watch::Sender<Option<Result<(), State>>>,
     ) {
         let exchange = asked.id;
         let failed =
@@ -159,12 +164,13 @@ impl Following {
             Ok(call) => call,
             Err(refusal) => {
                 failed(&refusal);
-                tell.send_replace(Some(false));
+                tell.send_replace(Some(Err(State::StoreFailed)));
                 self.app.metrics.recorded(State::StoreFailed.as_str());
                 return self.note_failure(exchange, owner).await;
             }
         };
-        tell.send_replace(Some(call.conversation().is_some()));
+        let is_kept = call.conversation().map(|_| ());
+        tell.send_replace(Some(is_kept.ok_or_else(|| call.unrecorded().unwrap_or(State::StoreFailed))));
         // The side that passes on ends without a word if the server ends.
         let mut ended = Ended::Stopped;
         let mut after_pieces = None;
@@ -257,6 +263,13 @@ async fn placed(app: &Arc<App>, asked: Asked) -> Result<Call, Refusal> {
     let end = Instant::now() + PATIENCE;
     let mut call = Call::new(app, asked);
     let room = Arc::clone(&call.room);
+    if call.is_encoded() {
+        let decoded = app.pool.run(move || {
+            call.decode();
+            Ok(call)
+        });
+        call = decoded.await?;
+    }
     // What it takes is known before it is parsed.
     let _parsed = match call.parsing() {
         0 => None,
