@@ -502,6 +502,31 @@ const ROWS: &[Row] = &[
         case.ask(CLAUDE, &session("s"), &[user("hi"), called.clone(), given(["t2", "t1"])], &[text("done")]);
         case.say("s", &[user("hi"), called, given(["t1", "t2"]), model("done"), user("on")], "yes");
     }),
+    (
+        11,
+        "calls of one answer come back in turn, each with its result; or only the first of them",
+        "A* A A B* B",
+        |case| {
+            let [one, two] = ["toolu_01A09q90q", "toolu_01A09q91q"].map(|id| call(id, json!({ "id": id })));
+            let said = |call: &Value| json!({ "role": "assistant", "content": [call] });
+            let given =
+                |call: &Value| json!({ "role": "user", "content": [result(call["id"].as_str().unwrap(), "ok")] });
+            let mut list = vec![user("hi"), said(&one), given(&one), said(&two), given(&two)];
+            case.ask(CLAUDE, &session("s"), &[user("hi")], &[one.clone(), two.clone()]);
+            case.say("s", &list, "done");
+            list.extend([model("done"), user("on")]);
+            case.say("s", &list, "yes");
+            assert_eq!(
+                case.shown(0).iter().filter(|line| line.starts_with("result")).count(),
+                2,
+                "{:?}",
+                case.shown(0)
+            );
+            case.ask(CLAUDE, &session("t"), &[user("hi")], &[one.clone(), two.clone()]);
+            case.say("t", &[user("hi"), said(&one), given(&one)], "done");
+            assert_eq!(case.shown(1).iter().filter(|line| line.starts_with("call")).count(), 1, "{:?}", case.shown(1));
+        },
+    ),
     (12, "a reference stands for what has its id", "A* A", |case| {
         let said = Wire::Responses.text("hello", 1);
         case.ask(CODEX, &[], &[item("user", "hi")], &said);

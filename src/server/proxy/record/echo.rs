@@ -65,11 +65,11 @@ fn compare_as_it_is(
     if was.len() == is.len() && was.iter().zip(&is).all(|(was, is)| is_same(was, is)) {
         return Some(Echo::Whole);
     }
-    if is_cut && begins(&was, &is) {
-        return kept(before, answer, &expanded, skips).map(Echo::Part);
+    if is_cut && begins(&was, &is) || lacks_calls(&was, &is) {
+        return kept(before, answer, echoed, skips).map(Echo::Part);
     }
     if is_lost && !was.is_empty() && begins(&is, &was) {
-        return kept(before, answer, &expanded, skips).map(Echo::Part);
+        return kept(before, answer, echoed, skips).map(Echo::Part);
     }
     None
 }
@@ -156,6 +156,40 @@ fn begins(whole: &[Meaning<'_>], part: &[Meaning<'_>]) -> bool {
         (Some(was), is) => is_same(was, is),
         (None, _) => false,
     }
+}
+
+/// Whether an echo lacks calls at the end of an answer, and nothing else: a client that runs one call at a time leaves out the others.
+/// The id of the last call that it has says whose echo it is.
+fn lacks_calls(was: &[Meaning<'_>], is: &[Meaning<'_>]) -> bool {
+    let is_call = |meaning: &Meaning<'_>| matches!(meaning, Meaning::Call { id, .. } if !id.is_empty());
+    let left = was.get(is.len()..).unwrap_or_default();
+    is.last().is_some_and(is_call)
+        && !left.is_empty()
+        && left.iter().all(is_call)
+        && was.iter().zip(is).all(|(was, is)| is_same(was, is))
+}
+
+/// What Cline and Roo Code put at the end of a text that they stopped.
+const NOTE: &str = "\n\n[Response interrupted";
+
+/// The last text of an echo without a client's note at its end, and the note.
+fn noted(echoed: &[&Chunk]) -> Option<(Chunk, String)> {
+    let mut chunk = (*echoed.last()?).clone();
+    let Body::Text { text, .. } = &mut chunk.body else { return None };
+    let at = text.rfind(NOTE).filter(|_| text.ends_with(']'))?;
+    let note = text.split_off(at);
+    Some((chunk, note))
+}
+
+/// An echo with the note that the client put at its end.
+fn with_note(echo: Echo, chunks: usize, note: &str) -> Echo {
+    let whole = || Kept { chunks: vec![true; chunks], rest: Vec::new() };
+    let mut kept = if let Echo::Part(kept) = echo { kept } else { whole() };
+    match kept.rest.last_mut() {
+        Some(Chunk { body: Body::Text { text, .. }, .. }) => text.push_str(note),
+        _ => kept.rest.push(Chunk::text(note)),
+    }
+    Echo::Part(kept)
 }
 
 /// Which chunks of an answer an echo has that begins as the answer does, or as which the answer begins.
@@ -348,6 +382,7 @@ mod tests {
             (&[text("ab")], &[text("a")]),
             (&[text(" a")], &[text("a")]),
             (&[text("a"), call("1")], &[text("a")]),
+            (&[call("1"), text("a")], &[call("1")]),
             (&[text("a")], &[]),
         ];
         for (answer, echoed) in other {
@@ -364,6 +399,29 @@ mod tests {
         let recorded = [item("msg_1"), item("msg_1"), item("msg_2")];
         let recorded: Said<'_> = recorded.iter().collect();
         assert_eq!(expand(&[&reference, &reference], &recorded), [recorded[0], recorded[1], &reference]);
+    }
+
+    #[test]
+    fn a_client_may_run_the_first_calls_alone() {
+        let kept = Kept { chunks: vec![true, true, false], rest: Vec::new() };
+        let answer = [text("a"), call("1"), call("2")];
+        assert_eq!(of(&answer, &[text("a"), call("1")], false, false), Some(Echo::Part(kept)));
+    }
+
+    #[test]
+    fn a_note_of_the_client_is_no_text_of_the_answer() {
+        let note = "\n\n[Response interrupted by user]";
+        let table: [(&[Chunk], &str, &[bool], &str); 3] = [
+            (&[text("one two")], "one", &[false], "one\n\n[Response interrupted by user]"),
+            (&[text("one")], "one", &[true], note),
+            (&[text("one "), text("two")], "one ", &[true, false], note),
+        ];
+        for (answer, said, chunks, rest) in table {
+            let echoed = [text(&format!("{said}{note}"))];
+            let kept = Kept { chunks: chunks.to_vec(), rest: vec![text(rest)] };
+            assert_eq!(of(answer, &echoed, true, false), Some(Echo::Part(kept)), "{answer:?}");
+            assert_eq!(of(answer, &echoed, false, false), None);
+        }
     }
 
     #[test]

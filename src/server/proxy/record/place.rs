@@ -6,6 +6,7 @@
 //!    attempt at the same place. If its answer is complete, this is a fork that answers again.
 //! 2. A beginning of what follows the last answer was asked, in this scope, and got no answer: it goes on there.
 //! 3. The model's last run is the echo of a recorded answer: it goes on after that, or leaves there.
+//!    So do the last runs together, if the calls of one answer came back in turn.
 //! 4. All runs are equal, but what was given to the model in between is not: the client has rewritten its past.
 //! 5. An earlier run is the echo of a recorded answer: it leaves there.
 
@@ -26,6 +27,11 @@ use crate::model::{Body, Chunk, ConversationId, Message, Name, Role};
 const HIDDEN: usize = 64;
 /// A byte of an answer that is compared: as it is stored, as a message, and as what that means.
 const HELD: usize = 4;
+/// The most calls of one answer that are looked for, where they come back in turn.
+const IN_TURN: usize = 32;
+/// The newest conversations of a session whose past a client may have rewritten; and the messages of each that are looked at first.
+const REWRITTEN: usize = 8;
+const FIRST: usize = 16;
 /// An answer of so many bytes is no other's by chance.
 const EVIDENCE: usize = 64;
 
@@ -104,6 +110,11 @@ impl<'a> Request<'a> {
             }
             // Who cleared an early result goes on, and leaves nothing.
             if number == 0 {
+                match self.in_turn(run, asked.is_empty())? {
+                    Echoed::Plan(plan) => return Ok(Some(*plan)),
+                    Echoed::Wait => return Ok(None),
+                    Echoed::Nothing => {}
+                }
                 match self.rewritten()? {
                     Echoed::Plan(plan) => return Ok(Some(*plan)),
                     Echoed::Wait => return Ok(None),
@@ -338,8 +349,9 @@ impl<'a> Request<'a> {
     }
 
     /// The model's run is the echo of a recorded answer.
-    fn echoed(&self, run: &Run, asked: &[Recorded]) -> Result<Echoed<'a>> {
-        let echoed: Vec<&Chunk> = chunks(self.turns.run_messages(run)).collect();
+    ///
+    /// `echoed`: what the model said there.
+    fn echoed(&self, run: &Run, echoed: &[&Chunk], asked: &[Recorded]) -> Result<Echoed<'a>> {
         // It may be that the client has an answer, and the store not yet.
         let mut may_come = false;
         for recorded in asked {
