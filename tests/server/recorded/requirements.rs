@@ -567,6 +567,39 @@ const ROWS: &[Row] = &[
         assert_eq!(shown[2..4], ["result a long result", "assistant: done"], "{shown:?}");
         assert_eq!(shown.len(), 8, "{shown:?}");
     }),
+    (13, "beside a call of the same session, and in another window", "A* A B* A~ C< A~", |case| {
+        let tools = json!({ "tools": [{ "name": "Bash" }] });
+        let called = json!({ "role": "assistant", "content": [call("t1", json!({}))] });
+        let given = |text: &str| json!({ "role": "user", "content": [result("t1", text)] });
+        let ask = |case: &mut Case, list: &[Value], more: &Value, said: Value| {
+            case.ask_with(CLAUDE, &session("s"), list, more, &[said], &Whole);
+        };
+        ask(case, &[user("hi")], &tools, call("t1", json!({})));
+        ask(case, &[user("hi"), called.clone(), given("a long result")], &tools, text("one"));
+        // A tool asks a model.
+        ask(case, &[user("a page")], &json!({}), text("it says this"));
+        assert!(case.tags(1).contains(&"kind:side".to_owned()), "{:?}", case.tags(1));
+        let mut list = vec![user("hi"), called, given("[cleared]"), model("one"), user("on")];
+        ask(case, &list, &tools, text("two"));
+        let mut other = list.clone();
+        other[4] = user("other");
+        ask(case, &other, &tools, text("three"));
+        list[2] = given("[cleared again]");
+        list.extend([model("two"), user("more")]);
+        ask(case, &list, &tools, text("four"));
+    }),
+    (13, "a rewritten past whose call failed is in the answer to the second one", "A* A A A! A", |case| {
+        let called = json!({ "role": "assistant", "content": [call("t1", json!({}))] });
+        let given = |text: &str| json!({ "role": "user", "content": [result("t1", text)] });
+        case.ask(CLAUDE, &session("s"), &[user("hi")], &[call("t1", json!({}))]);
+        case.say("s", &[user("hi"), called.clone(), given("a long result")], "done");
+        let cleared = [user("hi"), called, given("[cleared]"), model("done"), user("on")];
+        case.ask_with(CLAUDE, &session("s"), &cleared, &json!({}), &[], &Status(529));
+        case.say("s", &cleared, "yes");
+        let answer = case.recorder.messages(&case.letters[0]).pop().unwrap();
+        assert!(answer["convo"]["rewritten"]["items"].get("2").is_some(), "{answer}");
+        case.say("s", &[&cleared[..], &[model("yes"), user("more")]].concat(), "end");
+    }),
     (14, "what the provider left out of the request is in the answer", "A*", |case| {
         let edits = json!({ "applied_edits": [{ "type": "clear_tool_uses_20250919", "cleared_tool_uses": 3 }] });
         let mut events = Wire::Anthropic.events(&[text("hello")], 1);

@@ -59,6 +59,9 @@ pub(super) struct Entry {
     /// Of the ids that the client gave its messages, if it gave some.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "hex_option")]
     pub(super) items: Option<Digest>,
+    /// The messages of the request, by their positions, in whose places others are recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) rewritten: Vec<usize>,
 }
 
 /// What a request is to what is recorded.
@@ -159,10 +162,13 @@ impl State {
     }
 }
 
-/// A conversation that began in a scope.
+/// A conversation that began in a scope, or whose past was rewritten while another one was newer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Beginning {
     pub(super) conversation: ConversationId,
+    /// Whether its first call had tools.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) has_tools: bool,
 }
 
 /// An upstream's words for an error in place of an answer.
@@ -274,13 +280,13 @@ impl<'a> Book<'a> {
         Ok(messages.into_iter().find(|stored| stored.index == index))
     }
 
-    /// Writes the entry of a call, under the digest of what was asked; and the conversation that it begins in its scope.
-    pub(super) fn write(&self, asked: &Digest, entry: &Entry, begins: bool) -> Result<()> {
+    /// Writes the entry of a call, under the digest of what was asked; and the conversation that it begins in its scope, if it begins
+    /// one there.
+    pub(super) fn write(&self, asked: &Digest, entry: &Entry, begins: Option<&Beginning>) -> Result<()> {
         let mut chunks =
             vec![line(asked_id(asked), entry)?, Chunk { id: Some(exchange_id(entry.exchange)), ..Chunk::text("") }];
-        if begins {
-            let beginning = Beginning { conversation: entry.conversation };
-            chunks.push(line(scope_id(&entry.scope), &beginning)?);
+        if let Some(beginning) = begins {
+            chunks.push(line(scope_id(&entry.scope), beginning)?);
         }
         self.append(chunks)
     }
@@ -338,10 +344,14 @@ impl<'a> Book<'a> {
         self.find(&asked_id(digest), SAME)
     }
 
+    /// The conversations that began last in a scope, the newest first. One may be there twice.
+    pub(super) fn begun_in(&self, scope: &Digest, most: usize) -> Result<Vec<Beginning>> {
+        self.find(&scope_id(scope), most)
+    }
+
     /// The conversation that began last in a scope.
     pub(super) fn newest_in(&self, scope: &Digest) -> Result<Option<ConversationId>> {
-        let found: Vec<Beginning> = self.find(&scope_id(scope), 1)?;
-        Ok(found.first().map(|beginning| beginning.conversation))
+        Ok(self.begun_in(scope, 1)?.first().map(|beginning| beginning.conversation))
     }
 
     /// The call whose answer has this id.

@@ -432,7 +432,7 @@ impl Call {
     fn note_choice(&self, placed: &Placed, id: Uuid) -> Result<(), Refusal> {
         let book = Book::open(&self.store, &self.app.exchanges, &self.asked.caller.owner)?;
         let entry = Entry { exchange: id, ..placed.entry.clone() };
-        Ok(book.write(&placed.asked, &entry, false)?)
+        Ok(book.write(&placed.asked, &entry, None)?)
     }
 
     /// What is known at the answer's end.

@@ -10,6 +10,8 @@
 //! 4. All runs are equal, but what was given to the model in between is not: the client has rewritten its past.
 //! 5. An earlier run is the echo of a recorded answer: it leaves there.
 
+use std::collections::HashSet;
+
 use super::book::{Entry, How};
 use super::echo::{self, Echo, Kept};
 use super::meaning::{self, Digest, Meaning, is_made_up, is_random};
@@ -305,6 +307,7 @@ impl<'a> Request<'a> {
             return Ok(None);
         }
         let mut plan = self.at(newest);
+        plan.rewritten.clone_from(&newest.entry.rewritten);
         if failed && is_last && is_same_prefill {
             plan.hide = answers_besides(&siblings, &newest.entry.kept);
             plan.how = How::Attempt;
@@ -335,7 +338,12 @@ impl<'a> Request<'a> {
         let log = self.book.store.log();
         let last = recorded.entry.from.checked_sub(1);
         let last = last.map(|index| self.book.message(&recorded.name, index)).transpose()?.flatten();
-        last.map(|stored| stored.last_seq).ok_or_else(|| Error::no_conversation(&recorded.name))
+        let last = last.ok_or_else(|| Error::no_conversation(&recorded.name))?.last_seq;
+        let view = reading::view(log, &recorded.name)?;
+        plan.hide = reading::removed_since(log, &view, last)?;
+        plan.leave_at = Some(last);
+        plan.how = How::Forked;
+        Ok(())
     }
 
     /// The messages of the request from one on, without its first chunks, up to what the model is to go on with.
@@ -364,8 +372,6 @@ impl<'a> Request<'a> {
                 continue;
             }
             let before = self.kept_before(recorded)?;
-            let before: Vec<&Chunk> = before.iter().collect();
-            let said: Vec<&Chunk> = answer.stored.message.chunks.iter().collect();
             let is_lost = answer.is_lost && is_own;
             match self.compare(&before, answer, echoed, is_lost) {
                 // All its words are stored, and its end is not yet.
@@ -544,8 +550,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The client has rewritten its past: the model's runs are those of the newest conversation of this session, all else need
-    /// not be.
+    /// The client has rewritten its past: the model's runs are those of a conversation of this session, all else need not be.
     fn rewritten(&self) -> Result<Echoed<'a>> {
         if self.scope.session.is_none() || self.turns.runs.is_empty() {
             return Ok(Echoed::Nothing);
@@ -590,15 +595,7 @@ impl<'a> Request<'a> {
     fn rewritten_in(&self, id: ConversationId, is_newest: bool) -> Result<Echoed<'a>> {
         let name = self.book.own(id);
         let Some(view) = self.book.store.log().view(&name)? else { return Ok(Echoed::Nothing) };
-        let messages = match self.book.store.load_raw(&name) {
-            Ok(messages) => messages,
-            // One that is too large to be compared is not compared.
-            Err(Error::NotFound { .. } | Error::Corrupt { .. } | Error::LimitExceeded { .. }) => {
-                return Ok(Echoed::Nothing);
-            }
-            Err(Error::Busy(_)) if !self.may_wait => return Ok(Echoed::Nothing),
-            Err(error) => return Err(error),
-        };
+        let Some(messages) = self.readable(self.book.store.load_raw(&name))? else { return Ok(Echoed::Nothing) };
         let mut runs = self.turns.runs.iter();
         let (mut last, mut hide, mut kept, mut rewritten) = (None, Vec::new(), Vec::new(), Vec::new());
         let mut rest = messages.as_slice();
@@ -633,7 +630,8 @@ impl<'a> Request<'a> {
             return Ok(Echoed::Wait);
         }
         // After the last answer nothing was asked that the request does not ask.
-        let Some((run, answer)) = last.filter(|_| rest.is_empty()) else { return Ok(Echoed::Nothing) };
+        let is_over = rest.is_empty() && (is_newest || runs.len() == 0);
+        let Some((run, answer)) = last.filter(|_| is_over) else { return Ok(Echoed::Nothing) };
         let mut plan = Plan {
             name,
             last_seq: view.last_seq(),

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::around::FIELD;
-use super::book::{Book, Entry, How};
+use super::book::{Beginning, Book, Entry, How};
 use super::meaning::Digest;
 use super::scope::{Elsewhere, Kind, Scope};
 use super::turns::Turns;
@@ -56,8 +56,12 @@ impl<'a> Request<'a> {
     /// Writes what a plan says: the conversation or the fork, then what was said, then what is hidden, then the book's entry.
     pub(super) fn carry_out(&self, plan: Plan<'a>) -> Result<Placed> {
         let store = self.book.store;
-        let begins = plan.how == How::New || plan.leave_at.is_some();
-        let (name, expected, next) = self.opened(&plan)?;
+        let is_beside = plan.how == How::New && self.is_beside()?;
+        let begins = !is_beside && (plan.how == How::New || plan.leave_at.is_some());
+        let (name, expected, next) = self.opened(&plan, is_beside)?;
+        // A client that has rewritten its past does so again: it is found at once then.
+        let is_rewritten = plan.how == How::Continued && self.scope.session.is_some() && !plan.rewritten.is_empty();
+        let begins = begins || is_rewritten && self.book.newest_in(&self.scope.digest)? != Some(name.id());
         let (mut run_from, mut run) = plan.run.unwrap_or_default();
         let is_new_run = run.is_empty() && run_from == 0;
         let prefill = plan.prefill.iter().cloned().map(kept_by_client);
@@ -98,20 +102,23 @@ impl<'a> Request<'a> {
             user: self.scope.user,
             calls: plan.calls,
             items: self.turns.items,
+            rewritten: plan.rewritten.clone(),
         };
         // Before the book: who finds the conversation there may stop the answer.
         self.exchanges.placed(self.exchange, name.id());
-        self.book.write(&self.turns.asked, &entry, begins)?;
+        let beginning = Beginning { conversation: name.id(), has_tools: self.scope.has_tools };
+        self.book.write(&self.turns.asked, &entry, begins.then_some(&beginning))?;
         let first = if plan.leave_at.is_some() { 0 } else { next };
         Ok(Placed { entry, asked: self.turns.asked, first, rewritten: plan.rewritten })
     }
 
     /// The conversation that is written to, its last seq, and the index of its next message. It begins here if the plan says so.
-    fn opened(&self, plan: &Plan<'a>) -> Result<(Name, u64, u64)> {
+    fn opened(&self, plan: &Plan<'a>, is_beside: bool) -> Result<(Name, u64, u64)> {
         let store = self.book.store;
         if plan.how == How::New {
             let derived = self.book.newest_in(&self.scope.digest)?;
-            let new = self.tags(derived)?.into_iter().fold(NewConversation::new(), NewConversation::with_tag);
+            let kind = if is_beside { Kind::Side } else { self.scope.kind };
+            let new = self.tags(kind, derived)?.into_iter().fold(NewConversation::new(), NewConversation::with_tag);
             let last_seq = store.create(&plan.name, &new)?.last_seq;
             return Ok((plan.name.clone(), last_seq, plan.next_message));
         }
@@ -121,7 +128,7 @@ impl<'a> Request<'a> {
         let view = reading::view(store.log(), &child)?;
         let stale: Vec<&str> = view.head.tags.iter().map(String::as_str).filter(|tag| is_ours(tag)).collect();
         store.untag(&child, &stale)?;
-        let tags = self.tags(None)?;
+        let tags = self.tags(self.scope.kind, None)?;
         if !tags.is_empty() {
             store.tag(&child, &tags.iter().map(String::as_str).collect::<Vec<_>>())?;
         }
@@ -144,7 +151,7 @@ impl<'a> Request<'a> {
     }
 
     /// The tags of a conversation that begins here.
-    fn tags(&self, derived: Option<ConversationId>) -> Result<Vec<String>> {
+    fn tags(&self, kind: Kind, derived: Option<ConversationId>) -> Result<Vec<String>> {
         let mut tags = Vec::new();
         // What is no tag is still a session: one that a body names may have any length.
         let tag = self.scope.session.as_ref().map(|session| format!("session:{session}"));
@@ -152,8 +159,8 @@ impl<'a> Request<'a> {
         if let Some(branch) = &self.scope.branch {
             tags.push(format!("branch:{branch}"));
         }
-        if self.scope.session.is_some() || self.scope.kind != Kind::Main {
-            tags.push(format!("kind:{}", self.scope.kind.as_str()));
+        if self.scope.session.is_some() || kind != Kind::Main {
+            tags.push(format!("kind:{}", kind.as_str()));
         }
         if let Some(parent) = self.scope.parent
             && let Some(parent) = self.book.newest_in(&parent)?
@@ -163,7 +170,7 @@ impl<'a> Request<'a> {
         if matches!(self.scope.kept_elsewhere, Some(Elsewhere::Response(_))) {
             tags.push("parent-unknown".to_owned());
         }
-        if let Some(derived) = derived.filter(|_| self.scope.session.is_some() && self.scope.kind == Kind::Main) {
+        if let Some(derived) = derived.filter(|_| self.scope.session.is_some() && kind == Kind::Main) {
             tags.push(format!("follows:{derived}"));
         }
         Ok(tags)

@@ -12,11 +12,14 @@ const SESSION_HEADERS: &[&str] = &[
     "x-claude-code-session-id",
     "session-id",
     "session_id",
+    "conversation_id",
     // opencode, and others.
     "x-session-id",
+    "x-opencode-session",
     "x-session-affinity",
     "x-litellm-session-id",
     "helicone-session-id",
+    "x-openwebui-chat-id",
 ];
 /// Headers that name an agent within a session.
 const BRANCH_HEADERS: &[&str] = &["x-claude-code-agent-id", "thread-id"];
@@ -136,6 +139,8 @@ impl Scope {
             session,
             branch,
             kind,
+            has_tools: has_tools(request),
+            is_probe: most_tokens(request) == Some(1),
             user,
             wanted,
             kept_elsewhere,
@@ -169,7 +174,6 @@ fn kind(headers: &HeaderMap, turn: &Value, request: &Value, is_branch: bool) -> 
     if asks == Some("compaction") || is_trigger {
         return Kind::Compaction;
     }
-    let has_tools = request.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty());
     let schemas = [
         "/output_config/format",
         "/output_format",
@@ -178,10 +182,19 @@ fn kind(headers: &HeaderMap, turn: &Value, request: &Value, is_branch: bool) -> 
         "/generationConfig/responseSchema",
         "/generationConfig/responseJsonSchema",
     ];
-    if !has_tools && schemas.iter().any(|field| request.pointer(field).is_some_and(|value| !value.is_null())) {
+    if !has_tools(request) && schemas.iter().any(|field| request.pointer(field).is_some_and(|value| !value.is_null())) {
         return Kind::Side;
     }
     if is_branch || headers.contains_key("x-openai-subagent") { Kind::Agent } else { Kind::Main }
+}
+
+fn has_tools(request: &Value) -> bool {
+    request.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty())
+}
+
+fn most_tokens(request: &Value) -> Option<u64> {
+    let fields = ["/max_tokens", "/max_completion_tokens", "/max_output_tokens", "/generationConfig/maxOutputTokens"];
+    fields.iter().find_map(|field| request.pointer(field)?.as_u64())
 }
 
 /// Of the texts of the system and the names of the tools. Where a cache may end is no part of it.
@@ -239,7 +252,7 @@ mod tests {
         let header = |(name, value): &(&'static str, &str)| {
             (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
         };
-        Scope::of(&Key::new(&[7; 32]), "up", "anthropic", &headers.iter().map(header).collect(), request)
+        Scope::of(&Key::new(&[7; 32]), "up", "anthropic", "m", &headers.iter().map(header).collect(), request)
     }
 
     #[test]
