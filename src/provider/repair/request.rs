@@ -12,7 +12,7 @@ use super::settings::Settings;
 use super::smallest::edit;
 use super::tools::crossing;
 use crate::error::{Error, Result};
-use crate::history::{Conversation, MessageState, ReportLine, Rule, StoredMessage};
+use crate::history::{Conversation, MessageState, Rule, StoredMessage};
 use crate::json::fields::{Fields, array, is_empty, string};
 use crate::json::object::merged;
 use crate::model::{Body, Message, Native, Role};
