@@ -166,7 +166,7 @@ fn bare(url: &str) -> Option<DataUrl<'_>> {
 /// The base64 data of a chunk that has them as such or in a data URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Payload<'a> {
-    /// As labelled, or else as the bytes show; may be empty.
+    /// As labelled; may be empty.
     pub(crate) media_type: &'a str,
     pub(crate) base64: Cow<'a, str>,
     /// What was not as it should be, and was mended.
@@ -198,14 +198,14 @@ impl<'a> Payload<'a> {
         };
         let base64 = normalize_base64(data).ok_or(Unfit::NotBase64)?;
         let mended = matches!(base64, Cow::Owned(_)).then_some(Mended::Canonical);
-        let labelled = media_type.or(labelled).filter(|label| !label.is_empty());
-        let media_type = labelled.or_else(|| shown(&base64)).unwrap_or_default();
+        let media_type = media_type.or(labelled).unwrap_or_default();
         Ok(Self { media_type, base64, mended })
     }
 
-    /// As a data URL.
+    /// As a data URL, of the type that the bytes show where no label says it.
     pub(crate) fn to_url(&self) -> String {
-        let media_type = if self.media_type.is_empty() { "application/octet-stream" } else { self.media_type };
+        let labelled = Some(self.media_type).filter(|label| !label.is_empty());
+        let media_type = labelled.or_else(|| shown(&self.base64)).unwrap_or("application/octet-stream");
         format!("data:{media_type};base64,{}", self.base64)
     }
 }
