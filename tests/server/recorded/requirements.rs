@@ -588,18 +588,6 @@ const ROWS: &[Row] = &[
         list.extend([model("two"), user("more")]);
         ask(case, &list, &tools, text("four"));
     }),
-    (13, "a rewritten past whose call failed is in the answer to the second one", "A* A A A! A", |case| {
-        let called = json!({ "role": "assistant", "content": [call("t1", json!({}))] });
-        let given = |text: &str| json!({ "role": "user", "content": [result("t1", text)] });
-        case.ask(CLAUDE, &session("s"), &[user("hi")], &[call("t1", json!({}))]);
-        case.say("s", &[user("hi"), called.clone(), given("a long result")], "done");
-        let cleared = [user("hi"), called, given("[cleared]"), model("done"), user("on")];
-        case.ask_with(CLAUDE, &session("s"), &cleared, &json!({}), &[], &Status(529));
-        case.say("s", &cleared, "yes");
-        let answer = case.recorder.messages(&case.letters[0]).pop().unwrap();
-        assert!(answer["convo"]["rewritten"]["items"].get("2").is_some(), "{answer}");
-        case.say("s", &[&cleared[..], &[model("yes"), user("more")]].concat(), "end");
-    }),
     (14, "what the provider left out of the request is in the answer", "A*", |case| {
         let edits = json!({ "applied_edits": [{ "type": "clear_tool_uses_20250919", "cleared_tool_uses": 3 }] });
         let mut events = Wire::Anthropic.events(&[text("hello")], 1);

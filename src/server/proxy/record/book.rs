@@ -59,9 +59,6 @@ pub(super) struct Entry {
     /// Of the ids that the client gave its messages, if it gave some.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "hex_option")]
     pub(super) items: Option<Digest>,
-    /// The messages of the request, by their positions, in whose places others are recorded.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) rewritten: Vec<usize>,
 }
 
 /// What a request is to what is recorded.

@@ -72,8 +72,6 @@ impl<'a> Request<'a> {
             let recorded = shown.iter().map(|stored| &stored.message).take_while(|was| was.role == Role::System);
             if said(recorded) != said(system) {
                 plan.rewritten.extend(0..system.len());
-                plan.rewritten.sort_unstable();
-                plan.rewritten.dedup();
             }
         }
         Ok(plan)
@@ -307,7 +305,6 @@ impl<'a> Request<'a> {
             return Ok(None);
         }
         let mut plan = self.at(newest);
-        plan.rewritten.clone_from(&newest.entry.rewritten);
         if failed && is_last && is_same_prefill {
             plan.hide = answers_besides(&siblings, &newest.entry.kept);
             plan.how = How::Attempt;
@@ -323,7 +320,6 @@ impl<'a> Request<'a> {
     fn goes_on_unanswered(&self, recorded: &Recorded, asked: &[Recorded], part: &Part) -> Result<Plan<'a>> {
         let siblings = siblings(recorded, asked);
         let mut plan = self.at(recorded);
-        plan.rewritten.clone_from(&recorded.entry.rewritten);
         plan.hide = answers_besides(&siblings, &[]);
         plan.rest = self.rest(part.messages, part.chunks);
         plan.prefill = self.turns.trailing().map_or(&[][..], |run| self.turns.run_messages(run));
@@ -402,7 +398,6 @@ impl<'a> Request<'a> {
         if let Some(recorded) = asked.iter().find(in_vain).filter(|_| echoed.iter().all(is_text)) {
             let siblings = siblings(recorded, asked);
             let mut plan = self.at(recorded);
-            plan.rewritten.clone_from(&recorded.entry.rewritten);
             plan.hide = answers_besides(&siblings, &[]);
             plan.kept = self.turns.run_messages(run).iter().cloned().map(kept_by_client).collect();
             self.follow(&mut plan, run);

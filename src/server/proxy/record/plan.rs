@@ -102,7 +102,6 @@ impl<'a> Request<'a> {
             user: self.scope.user,
             calls: plan.calls,
             items: self.turns.items,
-            rewritten: plan.rewritten.clone(),
         };
         // Before the book: who finds the conversation there may stop the answer.
         self.exchanges.placed(self.exchange, name.id());
