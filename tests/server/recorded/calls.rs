@@ -471,6 +471,32 @@ fn durable_bytes(recorder: &Recorder) -> usize {
     bytes
 }
 
+/// The client asks at once: what it got is not all stored yet.
+#[test]
+fn a_retry_that_begins_like_the_cut_answer_is_gone_on_with() {
+    let recorder = Recorder::with("sled:DIR/store", "", &[]);
+    let wire = Wire::Anthropic;
+    let events = |text: &str| wire.events(&wire.text(text, 1), 1);
+    let said = |role: &str, text: &str| json!({ "role": role, "content": text });
+    for number in 0..20 {
+        let of = [("x-claude-code-session-id", &*format!("s{number}"))];
+        let mut list = vec![said("user", "hi")];
+        let mut exchanges = Vec::new();
+        for turn in 0..3 {
+            let words = format!("I'll look at the files of turn {turn}.");
+            let body = json!({ "model": "m", "stream": true, "messages": list });
+            let cut = Reply::cut_after(&events("I'll look at it."), 4);
+            exchanges.push(recorder.ask("/v1/messages", &of, &body, cut).exchange);
+            exchanges.push(recorder.ask("/v1/messages", &of, &body, Reply::of_events(&events(&words))).exchange);
+            list.extend([said("assistant", &words), said("user", "on")]);
+        }
+        let settled: Vec<Value> = exchanges.iter().map(|exchange| recorder.settled(exchange)).collect();
+        let hows: Vec<&str> = settled.iter().map(|settled| settled["how"].as_str().unwrap_or("none")).collect();
+        assert_eq!(hows, ["new", "attempt", "continued", "attempt", "continued", "attempt"], "{settled:?}");
+        assert!(settled.iter().all(|one| one["conversation"] == settled[0]["conversation"]), "{settled:?}");
+    }
+}
+
 /// A session of an agent with 76 KB around its messages: each turn is a call of a tool and its result.
 fn session_of_turns(clears: bool) -> (usize, usize) {
     const TURNS: usize = 100;

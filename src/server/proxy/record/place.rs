@@ -60,6 +60,10 @@ impl<'a> Request<'a> {
                 placed => return placed.map(|placed| Found::Placed(Box::new(placed))),
             }
         }
+        // What somebody has written can be seen once it is durable.
+        if self.may_wait {
+            return Ok(Found::Wait);
+        }
         Err(stale.unwrap_or_else(|| Error::Busy("the conversation".to_owned())))
     }
 
@@ -372,6 +376,8 @@ impl<'a> Request<'a> {
             match self.compare(&before, answer, echoed, is_lost) {
                 // All its words are stored, and its end is not yet.
                 Some(Echo::Whole) if answer.is_open && self.may_wait => may_come = true,
+                // A newer answer may be the whole of it.
+                Some(Echo::Part(_)) if may_come && self.may_wait => return Ok(Echoed::Wait),
                 Some(echo) => {
                     return Ok(Echoed::Plan(Box::new(self.after_run(run, recorded, asked, answer, echo))));
                 }

@@ -26,6 +26,7 @@ pub(super) struct Answer {
     pub(super) stored: StoredMessage,
     pub(super) is_open: bool,
     pub(super) is_cut: bool,
+    /// How it ended was lost with the program that wrote it: the client may have more of it.
     pub(super) is_lost: bool,
 }
 
@@ -43,10 +44,11 @@ impl Recorded {
 impl Answer {
     pub(super) fn of(stored: StoredMessage) -> Self {
         let is_open = stored.state == MessageState::Streaming;
-        let is_lost = stored.state == MessageState::Interrupted;
+        let is_interrupted = stored.state == MessageState::Interrupted;
+        let is_lost = is_interrupted && stored.message.metadata.extra.get(END_FIELD).is_none();
         let reason = stored.message.finish_reason.as_ref();
         let has_failed = matches!(reason, Some(FinishReason::Interrupted | FinishReason::Error));
-        let is_cut = is_open || is_lost || has_failed || is_queued(reason) || is_undelivered(&stored);
+        let is_cut = is_open || is_interrupted || has_failed || is_queued(reason) || is_undelivered(&stored);
         Self { stored, is_open, is_cut, is_lost }
     }
 
@@ -58,7 +60,7 @@ impl Answer {
 
 /// Whether the client was gone before the end of the answer.
 fn is_undelivered(stored: &StoredMessage) -> bool {
-    stored.message.metadata.extra.get("convo_end").is_some_and(|end: &Json| {
+    stored.message.metadata.extra.get(END_FIELD).is_some_and(|end: &Json| {
         serde_json::from_str::<serde_json::Value>(end.as_str())
             .is_ok_and(|end| end.get("delivered") == Some(&false.into()))
     })
