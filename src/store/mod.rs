@@ -47,8 +47,8 @@ pub use writer::{Begun, MessageWriter};
 /// ```
 ///
 /// # Errors
-/// Each call lists its errors. Any call may also fail with `Io`, and with `Busy` if the store is in PostgreSQL or behind a
-/// server, and has no room for the call now.
+/// Each call lists its errors. Any call may also fail with `Io`, and with `Busy` if the store is in PostgreSQL or a
+/// server has it, and there is no room for the call now.
 #[derive(Clone)]
 pub struct Store {
     log: Arc<dyn Log>,

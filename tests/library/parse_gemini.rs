@@ -166,7 +166,7 @@ fn no_data_of_a_part_is_lost() {
                 {"role":"user","parts":[{"functionResponse":{"name":"f","response":{"n":1},"scheduling":"SILENT",
                 "parts":[{"inlineData": {"mimeType":"image/png","data":"iVBORw0KGgo="}}]}}]}]"#,
             concat!(
-                r#""response":{"n":1},"parts":[{"inlineData": {"mimeType":"image/png","data":"iVBORw0KGgo="}}],"#,
+                r#""response":{"n":1},"parts":[{"inlineData":{"mimeType":"image/png","data":"iVBORw0KGgo="}}],"#,
                 r#""scheduling":"SILENT"}}"#
             ),
         ),

@@ -189,7 +189,7 @@ fn check_fields(role: &Role, message: &Object, manner: &Manner, place: &str, out
     }
 }
 
-/// Where the address of an image stands without an object around it.
+/// Where the address of an image is without an object around it.
 fn image_strings(message: &Object, content: &str) -> HashSet<String> {
     let parts = objects(items(message, "content"));
     let bare = parts.filter(|(_, part)| part.get("image_url").is_some_and(Value::is_string));

@@ -164,7 +164,7 @@ fn asks_for_more(options: &PromptOptions) -> bool {
         || !tools.is_empty()
 }
 
-/// Leaves out what the server would have to look up, where it is told to store nothing: references, and reasoning that is no
+/// Leaves out what the server would have to look up, where it is to store nothing: references, and reasoning that is no
 /// more than its id. What was thought in words stays.
 fn forget(message: &mut Message) {
     message.chunks.retain(|chunk| !matches!(&chunk.body, Body::Opaque { kind, .. } if kind == "item_reference"));
@@ -186,7 +186,7 @@ fn stored(index: u64, message: Message) -> StoredMessage {
     StoredMessage { index, state: MessageState::Complete, first_seq: seq, last_seq: seq, chunk_indexes, message }
 }
 
-/// States who made what the model said in a request that goes to another wire, as far as the request tells: its model, or else
+/// States who made what the model said in a request that goes to another wire, as far as the request has it: its model, or else
 /// the wire that it is of. Signatures and encrypted thinking are good for their maker only.
 fn state_origin(from: Target, target: Target, model: Option<String>, messages: &mut [StoredMessage]) {
     let maker = model.as_deref().and_then(maker);
@@ -239,7 +239,7 @@ fn other_wire(from: Target, text: &Readable<'_>, strange: usize) -> Option<&'sta
 }
 
 /// Whether a wire reads more than another in some message, and less in none. A message may have fields of a store's own, which
-/// one wire keeps and another does not; what it says tells whose it is.
+/// one wire keeps and another does not; what it says shows whose it is.
 fn reads_more(wire: Target, than: Target, text: &Readable<'_>) -> bool {
     let Some(items) = text.raw().ok().and_then(|request| items(wire, request)) else { return false };
     let read = |target: Target, item: &RawValue| {

@@ -1,4 +1,4 @@
-//! What items say, unit by unit: how often each of them says it, wherever in them it stands. What one loses and another gains
+//! What items say, unit by unit: how often each of them says it, wherever in them it is. What one loses and another gains
 //! was moved between them.
 
 use std::borrow::Cow;
@@ -120,7 +120,7 @@ pub(super) fn moves(sides: impl Iterator<Item = (Units, Units)>) -> Moves {
 }
 
 impl Moves {
-    /// For each that loses a unit, one that gains it. Whoever makes the changes of both of a pair, or of none, loses nothing that
+    /// For each that loses a unit, one that gains it. A caller that makes the changes of both of a pair, or of none, loses nothing that
     /// is there in the end, and says nothing twice.
     pub(super) fn pairs(&self) -> HashSet<(usize, usize)> {
         let moves = self.0.values();

@@ -18,7 +18,8 @@ use super::following::{Following, Next, Unkept, Waiting};
 
 use super::models::At;
 use super::parameters::{self, Rendered};
-use super::place::{Begin, Found, Home, KEYED, Placed, Reach, about_is_here, deleted, note_deleted};
+use super::place::{Begin, Found, KEYED, Placed, about_is_here, deleted, note_deleted};
+use super::reach::{Home, Reach};
 use super::run::Running;
 use super::sealed::Seal;
 use super::tools::HostedTools;

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::about::ResponseId;
 use super::encoder::{Encoder, Event};
-use super::place::Home;
+use super::reach::Home;
 use crate::error::Error;
 use crate::history::Cursor;
 use crate::server::app::{App, Reply, reply};

@@ -11,6 +11,7 @@ use super::about::{About, ResponseId};
 use super::asked::{Asked, Input};
 use super::item::picture;
 use super::parameters;
+use super::reach::{Home, Reach};
 use super::referenced::Referenced;
 use super::sealed::{self, Seal, Sealed};
 use crate::error::Error;
@@ -31,33 +32,7 @@ const INDEX_BYTES: usize = 21;
 /// What the name of a conversation begins with that an idempotency key has made.
 pub(super) const KEYED: &str = "response:";
 
-/// Which conversations a request may read and write.
-#[derive(Clone, Debug)]
-pub(super) struct Reach {
-    /// What is stored.
-    pub(super) kept: Store,
-    /// What is not: in memory, under an owner that is one connection, or one request.
-    pub(super) passing: Store,
-    pub(super) connection: String,
-}
-
-/// A conversation, and the store that has it.
-#[derive(Clone, Debug)]
-pub(super) struct Home {
-    pub(super) store: Store,
-    pub(super) name: Name,
-    pub(super) is_kept: bool,
-}
-
 impl Reach {
-    pub(super) fn home(&self, call: &Call, conversation: ConversationId, is_kept: bool) -> Home {
-        let (store, name) = match is_kept {
-            true => (&self.kept, call.own(conversation)),
-            false => (&self.passing, Name::from(conversation).with_owner(&*self.connection)),
-        };
-        Home { store: store.clone(), name, is_kept }
-    }
-
     /// The answer of a response, hidden or not, and what was asked for it.
     pub(super) fn find(&self, call: &Call, id: ResponseId) -> Result<Option<Found>, Refusal> {
         for is_kept in [false, true] {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::about::ResponseId;
-use super::place::Reach;
+use super::reach::Reach;
 use crate::error::Error;
 use crate::history::StoredMessage;
 use crate::model::{Body, Chunk, ConversationId, Message, Metadata, Role};

@@ -25,7 +25,7 @@ use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 use super::about::ResponseId;
 use super::calls::{self, Started};
 use super::following::{Following, Next, Unkept};
-use super::place::Reach;
+use super::reach::Reach;
 use crate::server::app::{Call, Outcome, Reply};
 use crate::server::auth::is_still;
 use crate::server::body;

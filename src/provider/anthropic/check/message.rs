@@ -393,8 +393,8 @@ impl<'a> Marks<'a> {
             let problem = format!("{} blocks with cache_control, at most {MARKS}", self.0.len());
             places.into_iter().for_each(|place| out.push(AN_27.at(place, problem.as_str())));
         }
-        let behind = self.0.iter().skip_while(|(ttl, _)| *ttl != "5m");
-        for (_, place) in behind.filter(|(ttl, _)| *ttl == "1h") {
+        let after = self.0.iter().skip_while(|(ttl, _)| *ttl != "5m");
+        for (_, place) in after.filter(|(ttl, _)| *ttl == "1h") {
             out.push(AN_27.at(place.as_str(), "a cache_control of 1h after one of 5m"));
         }
     }

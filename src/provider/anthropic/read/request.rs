@@ -17,7 +17,7 @@ use crate::provider::read::parsed::{Notes, Parsed, ROLES, RoleNames, no_messages
 use crate::provider::target::Target;
 
 /// Takes `system` and the messages out of a request. Each message gives one, after that of `system`, but for signed thinking
-/// that stands alone: some clients keep each block of a turn in a message. It is one with what the assistant says next, since
+/// that is alone: some clients keep each block of a turn in a message. It is one with what the assistant says next, since
 /// its signature is good only there (AN-25, AN-38).
 pub(crate) fn parse(target: Target, request: &mut Fields<'_>) -> Result<Parsed> {
     let list = request.items("messages").ok_or_else(|| no_messages("messages"))?;

@@ -6,6 +6,8 @@ use std::iter::Peekable;
 use std::mem;
 use std::vec::IntoIter;
 
+use serde_json::value::RawValue;
+
 use super::Renderer;
 use super::hosted::Hosted;
 use super::media::Blocks;
@@ -15,6 +17,8 @@ use super::request::{Block, Content, RawKind};
 use crate::history::StoredMessage;
 use crate::history::report::{Cited, Fact, Moved, Thought as Why};
 use crate::model::{Body, Chunk, Json, Output};
+use crate::provider::anthropic::manner::NAME;
+use crate::provider::anthropic::read::request::block as read_block;
 use crate::provider::prompt::alternating::Block as _;
 use crate::provider::prompt::media::attachment::Attachment;
 use crate::provider::prompt::options::Thinking;
@@ -238,8 +242,10 @@ impl<'a> Renderer<'a> {
             }
             Reply::Result { stored, chunk, output, is_error } => (stored, chunk, output, is_error),
         };
-        if let Some(given) = stored.message.chunks.get(chunk).and_then(|chunk| NativeBlock::of(chunk.native.as_ref())) {
-            if let Some(block) = given.result(&call.id, self.manner) {
+        let native = stored.message.chunks.get(chunk).and_then(|chunk| chunk.native.as_ref());
+        if let Some(given) = NativeBlock::of(native) {
+            let is_same = || native.is_some_and(|native| says(&native.json, output));
+            if let Some(block) = given.result(&call.id, self.manner, is_same) {
                 return block;
             }
             // What the provider itself ran is sent as if the caller had run it.
@@ -292,4 +298,10 @@ impl<'a> Renderer<'a> {
         }
         blocks
     }
+}
+
+/// Whether a block is a result with this output.
+fn says(block: &Json, output: &Output) -> bool {
+    let read = serde_json::from_str::<&RawValue>(block.as_str()).ok().and_then(|raw| read_block(raw, NAME));
+    matches!(read, Some(Chunk { body: Body::ToolResult { output: said, .. }, .. }) if said == *output)
 }

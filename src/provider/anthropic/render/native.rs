@@ -139,13 +139,17 @@ impl<'a> NativeBlock<'a> {
             })
     }
 
-    /// The result of that call, if it is of blocks that the user may send: as it came, but for the call's id.
-    pub(crate) fn result(mut self, id: &str, manner: &Manner) -> Option<Block<'a>> {
+    /// The result of that call, if it is of blocks that the user may send: as it came, but for the call's id. With another id it
+    /// is the result of that call only if it says what is stored, which `is_same` finds out.
+    pub(crate) fn result(mut self, id: &str, manner: &Manner, is_same: impl FnOnce() -> bool) -> Option<Block<'a>> {
         if !self.is_result(manner) {
             return None;
         }
         if self.text_of("tool_use_id") == id {
             return Some(self.block(RawKind::ToolResult, None));
+        }
+        if !is_same() {
+            return None;
         }
         self.fields.insert("tool_use_id".to_owned(), id.into());
         let json = serde_json::value::to_raw_value(&self.fields).ok()?;

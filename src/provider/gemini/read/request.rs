@@ -111,7 +111,7 @@ fn chunks(raw: &RawValue, provider: &str, names: &mut Names) -> Vec<Chunk> {
     }
 }
 
-/// A part of several data as several parts. What stands beside the data goes with the call, since calls are what has to be
+/// A part of several data as several parts. What is beside the data goes with the call, since calls are what has to be
 /// signed, or with the first of them.
 fn apart(raw: &RawValue) -> Option<Vec<Box<RawValue>>> {
     let fields = Fields::of(raw)?;
@@ -261,7 +261,7 @@ pub(crate) fn take<'a>(fields: &mut Fields<'a>, camel: &str) -> Option<&'a RawVa
 /// A `functionResponse` as a result.
 fn response(mut fields: Fields<'_>, names: &mut Names) -> Chunk {
     let name = fields.text("name").unwrap_or_default();
-    // Without a name it is not known which call it answers: the order tells.
+    // Without a name it is not known which call it answers: the order shows it.
     let given = fields.string("id");
     let tool_call_id = if name.is_empty() { given.unwrap_or_default() } else { names.id(given, &name) };
     let (output, is_error) = fields.take("response").map_or_else(|| (Output::Text(String::new()), None), output);

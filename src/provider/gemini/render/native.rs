@@ -28,7 +28,7 @@ const HOSTED: &[&str] = &["executableCode", "codeExecutionResult", "toolCall", "
 /// What a user sends beside text.
 const INPUTS: &[&str] = &["inlineData", "fileData"];
 
-/// What stands beside a response: pictures that the tool gave, when the model is told, whether more follows. A result has no
+/// What is beside a response: pictures that the tool gave, when the model gets it, whether more follows. A result has no
 /// place for it.
 pub(crate) const BESIDE_RESPONSE: &[&str] = &["parts", "scheduling", "willContinue"];
 
@@ -110,7 +110,7 @@ impl<'a> NativePart<'a> {
         Some(id.to_owned()).filter(|id| !id.is_empty())
     }
 
-    /// What stands beside the response of a function, as far as `check` does not refuse it.
+    /// What is beside the response of a function, as far as `check` does not refuse it.
     pub(crate) fn beside_response(&self) -> BTreeMap<&'static str, Box<RawValue>> {
         let of = |fields: &Fields<'a>, wanted: &str| {
             fields.present().find(|(name, _)| is_spelling_of(wanted, name)).map(|(_, raw)| raw)

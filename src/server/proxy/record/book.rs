@@ -277,8 +277,8 @@ impl<'a> Book<'a> {
         Ok(messages.into_iter().find(|stored| stored.index == index))
     }
 
-    /// Writes the entry of a call, under the digest of what was asked; and the conversation that it begins in its scope, if it begins
-    /// one there.
+    /// Writes the entry of a call, under the digest of what was asked; and the conversation that it begins in its scope, if it
+    /// begins one there.
     pub(super) fn write(&self, asked: &Digest, entry: &Entry, begins: Option<&Beginning>) -> Result<()> {
         let mut chunks =
             vec![line(asked_id(asked), entry)?, Chunk { id: Some(exchange_id(entry.exchange)), ..Chunk::text("") }];

@@ -158,8 +158,8 @@ fn begins(whole: &[Meaning<'_>], part: &[Meaning<'_>]) -> bool {
     }
 }
 
-/// Whether an echo lacks calls at the end of an answer, and nothing else: a client that runs one call at a time leaves out the others.
-/// The id of the last call that it has says whose echo it is.
+/// Whether an echo lacks calls at the end of an answer, and nothing else: a client that runs one call at a time leaves out the
+/// others. The id of the last call that it has says whose echo it is.
 fn lacks_calls(was: &[Meaning<'_>], is: &[Meaning<'_>]) -> bool {
     let is_call = |meaning: &Meaning<'_>| matches!(meaning, Meaning::Call { id, .. } if !id.is_empty());
     let left = was.get(is.len()..).unwrap_or_default();

@@ -137,7 +137,7 @@ impl<'a> Request<'a> {
         }
         let before = self.book.response(id)?.filter(|entry| self.is_users(entry));
         // The client has the answer's id before the store has.
-        if before.is_none() && self.may_wait && self.exchanges.has_others(self.book.owner, self.exchange) {
+        if before.is_none() && self.may_wait && self.has_others() {
             return Ok(None);
         }
         let Some(recorded) = before.map(|entry| self.read(entry)).transpose()?.flatten() else {
@@ -356,6 +356,11 @@ impl<'a> Request<'a> {
         rest
     }
 
+    /// Whether other calls of the owner are being recorded.
+    fn has_others(&self) -> bool {
+        self.exchanges.has_others(self.book.owner, self.exchange)
+    }
+
     /// The model's run is the echo of a recorded answer.
     ///
     /// `echoed`: what the model said there.
@@ -376,8 +381,8 @@ impl<'a> Request<'a> {
             match self.compare(&before, answer, echoed, is_lost) {
                 // All its words are stored, and its end is not yet.
                 Some(Echo::Whole) if answer.is_open && self.may_wait => may_come = true,
-                // A newer answer may be the whole of it.
-                Some(Echo::Part(_)) if may_come && self.may_wait => return Ok(Echoed::Wait),
+                // A newer answer may be the whole of it, and may not be stored yet.
+                Some(Echo::Part(_)) if self.may_wait && (may_come || self.has_others()) => return Ok(Echoed::Wait),
                 Some(echo) => {
                     return Ok(Echoed::Plan(Box::new(self.after_run(run, recorded, asked, answer, echo))));
                 }

@@ -48,8 +48,8 @@ pub(super) struct Part {
 }
 
 impl Turns {
-    /// `before`: the answer that comes before the request, if the provider has what it answers. `surrounds`: whether what the system
-    /// says at the beginning is not compared.
+    /// `before`: the answer that comes before the request, if the provider has what it answers. `surrounds`: whether what the
+    /// system says at the beginning is not compared.
     pub(super) fn of(
         key: &Key,
         before: Option<&str>,
