@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::value::RawValue;
 
-use super::edits::{Edits, NEAR};
+use super::edits::{Edits, NEAR, Piece};
 use crate::history::report::Fact;
 use crate::history::{ReportLine, Rule, Severity, StoredMessage};
 use crate::json::compact;
@@ -50,11 +50,13 @@ pub(super) fn named(lines: Vec<ReportLine>, places: &[Place], edits: &Edits<'_>,
                         stated.extend(answers.iter().flat_map(|piece| piece.stretch.rendered.clone()));
                         !answers.is_empty()
                     }
-                    // Its id is another one. It comes soon after its call.
+                    // Its id is another one. It comes soon after its call, or is among messages that were written together.
                     Some(None) => {
                         let answer = begins.range(items.start..items.end + NEAR).next();
                         reported.extend(answer);
-                        answer.is_some()
+                        let is_among =
+                            |piece: &Piece| piece.stretch.given.len() > 1 && piece.stretch.given.contains(&items.start);
+                        answer.is_some() || changed.clone().any(is_among)
                     }
                 }
             }
