@@ -22,7 +22,9 @@ pub(super) fn named(lines: Vec<ReportLine>, places: &[Place], edits: &Edits<'_>,
     let rewritten: HashSet<usize> = changed.clone().flat_map(|piece| piece.stretch.given.clone()).collect();
     // Where messages were put in, or written again.
     let begins: BTreeSet<usize> = changed.clone().map(|piece| piece.stretch.given.start).collect();
-    let (mut named, mut reported, mut stated) = (Vec::new(), HashSet::new(), HashSet::new());
+    let (mut named, mut reported) = (Vec::new(), HashSet::new());
+    // What was rendered: messages with a line of their own, and those with an answer that was made up.
+    let (mut stated, mut answering) = (HashSet::new(), HashSet::new());
     for mut line in lines {
         let made = line.place.take().and_then(|place| made_at(&place, list));
         if let Some(made) = made {
@@ -47,7 +49,7 @@ pub(super) fn named(lines: Vec<ReportLine>, places: &[Place], edits: &Edits<'_>,
                     None => items.clone().any(|item| rewritten.contains(&item)),
                     // An answer that was made up.
                     Some(Some(answers)) => {
-                        stated.extend(answers.iter().flat_map(|piece| piece.stretch.rendered.clone()));
+                        answering.extend(answers.iter().flat_map(|piece| piece.stretch.rendered.clone()));
                         !answers.is_empty()
                     }
                     // Its id is another one. It comes soon after its call, or is among messages that were written together.
@@ -69,7 +71,8 @@ pub(super) fn named(lines: Vec<ReportLine>, places: &[Place], edits: &Edits<'_>,
         let Some(why) = piece.why.as_deref() else { continue };
         let (given, made) = (&piece.stretch.given, &piece.stretch.rendered);
         let near = if given.is_empty() { given.start.saturating_sub(1)..given.start + 1 } else { given.clone() };
-        if near.into_iter().any(|at| reported.contains(&at)) || made.clone().any(|made| stated.contains(&made)) {
+        let is_stated = |made: usize| answering.contains(&made) || given.is_empty() && stated.contains(&made);
+        if near.into_iter().any(|at| reported.contains(&at)) || made.clone().any(is_stated) {
             continue;
         }
         let fact = match (given.is_empty(), made.is_empty()) {

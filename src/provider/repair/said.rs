@@ -120,8 +120,8 @@ pub(super) fn moves(sides: impl Iterator<Item = (Units, Units)>) -> Moves {
 }
 
 impl Moves {
-    /// For each that loses a unit, one that gains it. A caller that makes the changes of both of a pair, or of none, loses nothing that
-    /// is there in the end, and says nothing twice.
+    /// For each that loses a unit, one that gains it. A caller that makes the changes of both of a pair, or of none, loses nothing
+    /// that is there in the end, and says nothing twice.
     pub(super) fn pairs(&self) -> HashSet<(usize, usize)> {
         let moves = self.0.values();
         moves.flat_map(|(losers, gainers)| losers.iter().copied().zip(gainers.iter().copied())).collect()
