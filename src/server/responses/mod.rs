@@ -1,10 +1,11 @@
 //! Stateful Responses over any model: OpenAI's Responses API, whose state is in this store, and whose model is at any upstream.
 //!
 //! In the order of a request: `asked` (what it says), `models` (where its model is, and the upstream's path), `parameters` and
-//! `tools` (what the model's wire takes of it), `place` (its history, and where it is stored; `reach` has the stores, `referenced`
-//! the items of earlier answers), `run` (the answer, stored while it comes). Out again: `following` (the log as it grows),
-//! `encoder` (entries to events), `item`, `words` (OpenAI's codes of errors). `about` is what the log keeps of a request, and what an id
-//! says, `sealed` what a client keeps for this server, `socket` the same by WebSocket, `compact` a history as its summary.
+//! `tools` (what the model's wire takes of it), `place` (its history, and where it is stored; `reach` has the stores,
+//! `referenced` the items of earlier answers), `run` (the answer, stored while it comes). Out again: `following` (the log as it
+//! grows), `encoder` (entries to events), `item`, `words` (OpenAI's codes of errors). `about` is what the log keeps of a
+//! request, and what an id says, `sealed` what a client keeps for this server, `socket` the same by WebSocket, `compact` a
+//! history as its summary.
 //!
 //! An answer goes to the log, and everybody reads it there: the client that asked, one that comes back, one at another server.
 
