@@ -471,7 +471,51 @@ fn durable_bytes(recorder: &Recorder) -> usize {
     bytes
 }
 
-/// The client asks at once: what it got is not all stored yet. It may leave the conversation for a fork, but nothing is lost.
+#[test]
+fn an_answer_is_waited_for_though_another_session_has_the_same() {
+    let (recorder, wire, path) = (Recorder::open(), Wire::Anthropic, "/v1/messages");
+    let said = wire.text("It is the third of the drawers on the left, below the lamp with the green shade.", 1);
+    let events = wire.events(&said, 1);
+    let whole = recorder.ask(path, &[("x-session-id", "s")], &hi(wire), Reply::of_events(&events));
+    assert_eq!(recorder.settled(&whole.exchange)["state"], "complete");
+    // All words have passed, and the end has not.
+    let count = events.len() - 1;
+    let mut open = begin(&recorder, "t", waiting(&events, count, 1));
+    open.until_length(events[..count].concat().len());
+    let next = going_on(wire, hi(wire), &said);
+    let yes = Reply::of_events(&wire.events(&wire.text("yes", 2), 2));
+    let second = recorder.ask(path, &[("x-session-id", "t")], &next, yes);
+    recorder.go_on();
+    assert!(open.end());
+    let first = recorder.settled(&passed(open, true).exchange);
+    let second = recorder.settled(&second.exchange);
+    assert_eq!((&second["how"], &second["conversation"]), (&json!("continued"), &first["conversation"]));
+}
+
+#[test]
+fn an_answer_that_ends_after_its_call_was_repeated_is_hidden() {
+    let (recorder, wire, path) = (Recorder::open(), Wire::Anthropic, "/v1/messages");
+    let of = [("x-session-id", "s")];
+    let events = |said: &[Value]| wire.events(said, 1);
+    let mut open = begin(&recorder, "s", waiting(&events(&wire.text("The first answer.", 1)), 4, 1));
+    open.until_length(events(&wire.text("The first answer.", 1))[..4].concat().len());
+    // The client goes, and asks again; the first answer still comes.
+    let first = passed(open, false).exchange;
+    let said = wire.text("The second answer.", 1);
+    let again = recorder.ask(path, &of, &hi(wire), Reply::of_events(&events(&said)));
+    let next = going_on(wire, hi(wire), &said);
+    let next = recorder.ask(path, &of, &next, Reply::of_events(&events(&wire.text("yes", 1))));
+    let next = recorder.settled(&next.exchange);
+    let hows = [&recorder.settled(&again.exchange)["how"], &next["how"]];
+    assert_eq!(hows, ["attempt", "continued"]);
+    recorder.go_on();
+    assert_eq!(recorder.settled(&first)["state"], "complete");
+    let messages = recorder.messages(next["conversation"].as_str().unwrap());
+    let said = ["user: hi", "assistant: The second answer.", "user: hi", "assistant: yes"];
+    assert_eq!(said::by_messages(&messages), said);
+}
+
+/// The client asks at once: what it got is not all stored yet.
 #[test]
 fn the_turn_after_a_retry_that_begins_like_the_cut_answer_is_recorded() {
     let recorder = Recorder::with("sled:DIR/store", "", &[]);
@@ -492,9 +536,7 @@ fn the_turn_after_a_retry_that_begins_like_the_cut_answer_is_recorded() {
         }
         let settled: Vec<Value> = exchanges.iter().map(|exchange| recorder.settled(exchange)).collect();
         let hows: Vec<&str> = settled.iter().map(|settled| settled["how"].as_str().unwrap_or("none")).collect();
-        let goes_on = |how: &&str| ["continued", "forked"].contains(how);
-        assert!(hows[0] == "new" && hows[2..].iter().step_by(2).all(goes_on), "{settled:?}");
-        assert!(hows.iter().skip(1).step_by(2).all(|how| *how == "attempt"), "{settled:?}");
+        assert_eq!(hows, ["new", "attempt", "continued", "attempt", "continued", "attempt"], "{settled:?}");
         let states: Vec<&str> = settled.iter().map(|settled| settled["state"].as_str().unwrap()).collect();
         assert_eq!(states, ["cut", "complete", "cut", "complete", "cut", "complete"]);
     }

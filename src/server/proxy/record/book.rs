@@ -27,7 +27,7 @@ const END: &str = "end ";
 /// What the key of a book begins with, before the owner.
 const OF: &str = "owner ";
 /// The most entries with one digest that are looked at, the newest first.
-const SAME: usize = 32;
+const SAME: usize = 256;
 
 /// A call of a model, when its request was stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -547,8 +547,35 @@ impl Call {
                 _ => State::Complete,
             },
         };
+        let hidden = if state == State::Complete && !self.has_left { Ok(()) } else { self.hide_if_repeated() };
         self.note(state)?;
-        Ok(state)
+        hidden.map(|()| state)
+    }
+
+    /// Hides an answer that failed, if its call was repeated while it ran: the client goes on from another one.
+    fn hide_if_repeated(&self) -> Result<(), Refusal> {
+        let Some(placed) = &self.placed else { return Ok(()) };
+        let (entry, own) = (&placed.entry, self.exchange());
+        let book = Book::open(&self.store, &self.app.exchanges, &self.asked.caller.owner)?;
+        let is_choice = |id: Uuid| self.voices.iter().any(|voice| voice.id == id);
+        let repeats = |other: &Entry| {
+            let is_here = other.conversation == entry.conversation && other.from == entry.from;
+            // Ids are in the order of time.
+            is_here && other.exchange > own && !is_choice(other.exchange)
+        };
+        if !book.asked(&placed.asked)?.iter().any(repeats) {
+            return Ok(());
+        }
+        let name = book.own(entry.conversation);
+        for index in self.voices.iter().filter_map(|voice| voice.message) {
+            if book.message(&name, index)?.is_some_and(|stored| recorded::has_failed(&stored)) {
+                match self.store.remove(&name, index, None) {
+                    Ok(_) | Err(Error::NotFound { .. } | Error::BeingWritten { .. }) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+        Ok(())
     }
 
     fn note(&self, state: State) -> Result<(), Refusal> {

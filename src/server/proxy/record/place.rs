@@ -7,7 +7,8 @@
 //! 2. A beginning of what follows the last answer was asked, in this scope, and got no answer: it goes on there.
 //! 3. The model's last run is the echo of a recorded answer: it goes on after that, or leaves there.
 //!    So do the last runs together, if the calls of one answer came back in turn.
-//! 4. All runs are equal, but what was given to the model in between is not: the client has rewritten its past.
+//! 4. All runs are equal, but what was given to the model in between is not: the client has rewritten its past. This comes before
+//!    answers that only others got.
 //! 5. An earlier run is the echo of a recorded answer: it leaves there.
 
 use std::collections::HashSet;
@@ -29,6 +30,8 @@ use crate::model::{Body, Chunk, ConversationId, Message, Name, Role};
 const HIDDEN: usize = 64;
 /// A byte of an answer that is compared: as it is stored, as a message, and as what that means.
 const HELD: usize = 4;
+/// The most equal calls of this scope, and of others, whose answers are read.
+const SAME: usize = 32;
 /// The most calls of one answer that are looked for, where they come back in turn.
 const IN_TURN: usize = 32;
 /// The newest conversations of a session whose past a client may have rewritten; and the messages of each that are looked at first.
@@ -107,23 +110,19 @@ impl<'a> Request<'a> {
                 |entry: &Entry| self.is_users(entry) && entry.calls.is_none_or(|calls| calls == run.calls);
             let asked = self.nearest_first(self.recorded(&run.before, is_possible)?);
             let said: Vec<&Chunk> = chunks(self.turns.run_messages(run)).collect();
-            match self.echoed(run, &said, &asked)? {
+            let echoed = || self.echoed(run, &said, &asked);
+            let is_own = |recorded: &Recorded| recorded.entry.scope == self.scope.digest;
+            let found = match number {
+                0 if asked.iter().any(is_own) => echoed()?.or_else(|| self.rewritten())?,
+                // What a session has comes before equal answers that others got.
+                0 => self.in_turn(run, asked.is_empty())?.or_else(|| self.rewritten())?.or_else(echoed)?,
+                // Who cleared an early result goes on, and leaves nothing.
+                _ => echoed()?,
+            };
+            match found {
                 Echoed::Plan(plan) => return Ok(Some(*plan)),
                 Echoed::Wait => return Ok(None),
                 Echoed::Nothing => {}
-            }
-            // Who cleared an early result goes on, and leaves nothing.
-            if number == 0 {
-                match self.in_turn(run, asked.is_empty())? {
-                    Echoed::Plan(plan) => return Ok(Some(*plan)),
-                    Echoed::Wait => return Ok(None),
-                    Echoed::Nothing => {}
-                }
-                match self.rewritten()? {
-                    Echoed::Plan(plan) => return Ok(Some(*plan)),
-                    Echoed::Wait => return Ok(None),
-                    Echoed::Nothing => {}
-                }
             }
         }
         Ok(Some(self.new_conversation()))
@@ -181,8 +180,11 @@ impl<'a> Request<'a> {
     /// The calls under a digest that may count, as they are now.
     fn recorded(&self, digest: &Digest, counts: impl Fn(&Entry) -> bool) -> Result<Vec<Recorded>> {
         let (mut found, mut held) = (Vec::new(), 0_usize);
-        for entry in self.book.asked(digest)? {
-            if counts(&entry)
+        let (mut own, mut others) = (0, 0);
+        for entry in self.book.asked(digest)?.into_iter().filter(counts) {
+            let alike = if entry.scope == self.scope.digest { &mut own } else { &mut others };
+            *alike += 1;
+            if *alike <= SAME
                 && let Some(recorded) = self.read(entry)?
             {
                 let answer = recorded.answer.as_ref().map_or(0, |answer| message_bytes(&answer.stored.message));
@@ -219,6 +221,18 @@ impl<'a> Request<'a> {
 
     /// A call as it is now; `None` if its conversation is gone.
     fn read(&self, entry: Entry) -> Result<Option<Recorded>> {
+        // Asked before the look at the log: what has ended by then is all there.
+        let is_running = self.exchanges.is_running(self.book.owner, entry.exchange);
+        let is_lost = self.exchanges.is_lost(entry.exchange);
+        let Some(found) = self.look(entry, is_running, is_lost)? else { return Ok(None) };
+        if found.has_ended || self.book.ended(found.entry.exchange)?.is_none() {
+            return Ok(Some(found));
+        }
+        // Its answer may have come after the look.
+        self.look(found.entry, is_running, true)
+    }
+
+    fn look(&self, entry: Entry, is_running: bool, has_ended: bool) -> Result<Option<Recorded>> {
         let store = self.book.store;
         let name = self.book.own(entry.conversation);
         let Some(view) = store.log().view(&name)? else { return Ok(None) };
@@ -232,10 +246,8 @@ impl<'a> Request<'a> {
             None => None,
         };
         // Between the begin of an answer and its writer it reads as one that was lost.
-        let is_running = self.exchanges.is_running(self.book.owner, entry.exchange);
         let answer = answer.map(|answer| if is_running { answer.that_runs() } else { answer });
-        let is_lost = self.exchanges.is_lost(entry.exchange);
-        let has_ended = answer.is_some() || is_lost || self.book.ended(entry.exchange)?.is_some();
+        let has_ended = has_ended || answer.is_some();
         Ok(Some(Recorded { entry, name, next_message, last_seq, answer, has_ended }))
     }
 
@@ -381,8 +393,9 @@ impl<'a> Request<'a> {
             match self.compare(&before, answer, echoed, is_lost) {
                 // All its words are stored, and its end is not yet.
                 Some(Echo::Whole) if answer.is_open && self.may_wait => may_come = true,
-                // A newer answer may be the whole of it, and may not be stored yet.
-                Some(Echo::Part(_)) if self.may_wait && (may_come || self.has_others()) => return Ok(Echoed::Wait),
+                // A nearer answer may be the one, or a newer one the whole of it, and may not be stored yet.
+                Some(_) if self.may_wait && may_come => return Ok(Echoed::Wait),
+                Some(Echo::Part(_)) if self.may_wait && self.has_others() => return Ok(Echoed::Wait),
                 Some(echo) => {
                     return Ok(Echoed::Plan(Box::new(self.after_run(run, recorded, asked, answer, echo))));
                 }
@@ -716,6 +729,16 @@ enum Echoed<'a> {
     Plan(Box<Plan<'a>>),
     Wait,
     Nothing,
+}
+
+impl Echoed<'_> {
+    /// What else comes of looking, if nothing was found.
+    fn or_else(self, look: impl FnOnce() -> Result<Self>) -> Result<Self> {
+        match self {
+            Self::Nothing => look(),
+            found => Ok(found),
+        }
+    }
 }
 
 fn chunks(messages: &[Message]) -> impl Iterator<Item = &Chunk> {
