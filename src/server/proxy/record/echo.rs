@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::meaning::{self, Meaning};
-use crate::model::{Body, Chunk, Role};
+use crate::model::{Body, Chunk, Message, Role};
 
 /// What a client made of an answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,6 +72,19 @@ fn compare_as_it_is(
         return kept(before, answer, echoed, skips).map(Echo::Part);
     }
     None
+}
+
+/// Whether a run says what is recorded, and nothing else.
+pub(super) fn same(was: &[&Chunk], is: &[&Chunk], skips: fn(Role, &Chunk) -> bool) -> bool {
+    compare(&[], was, is, skips, false, false) == Some(Echo::Whole)
+}
+
+pub(super) fn chunks(messages: &[Message]) -> impl Iterator<Item = &Chunk> {
+    messages.iter().flat_map(|message| &message.chunks)
+}
+
+pub(super) fn is_text(chunk: &&Chunk) -> bool {
+    matches!(chunk.body, Body::Text { .. } | Body::Thinking { .. })
 }
 
 /// Whether what is recorded of a run, whose answer is not all stored yet, may become what this one is the echo of.

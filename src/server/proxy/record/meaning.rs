@@ -10,7 +10,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::Value;
 use sha2::Sha256;
 
-use crate::model::{Body, Chunk, Output, PartBody, Role};
+use crate::model::{Body, Chunk, Message, Output, PartBody, Role};
 
 /// What a chunk means.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -287,6 +287,19 @@ impl Running {
             self.mac.update(part);
         }
     }
+}
+
+/// What messages say, by roles, whatever their parts are.
+pub(super) fn said<'m>(messages: impl IntoIterator<Item = &'m Message>) -> Vec<(Role, Meaning<'m>)> {
+    let mut all: Vec<(Role, Meaning<'m>)> = Vec::new();
+    let messages = messages.into_iter().flat_map(|message| message.chunks.iter().map(|chunk| (message.role, chunk)));
+    for (role, meaning) in messages.filter_map(|(role, chunk)| Some((role, of(chunk)?))) {
+        match (all.last_mut(), meaning) {
+            (Some((by, Meaning::Text(before))), Meaning::Text(more)) if *by == role => before.to_mut().push_str(&more),
+            (_, meaning) => all.push((role, meaning)),
+        }
+    }
+    all
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 //!   it. `echo`: whether a run is the echo of a recorded answer. `scope`: what a client says of its session.
 //! - `book`: an entry for each call, in the log itself. `erased`: what of it goes with a conversation. `recorded`: a call that
 //!   was recorded, as it is now, and an answer that a later call gets.
-//! - `place`: where a request belongs; `plan`: what of it is stored there.
+//! - `place`: where a request belongs, `rewritten`: where one does whose past the client has rewritten; `plan`: what of it is
+//!   stored there.
 //! - `around`: what surrounds the messages. `sent`: a request byte for byte, kept as a difference. `outcome`: what has become
 //!   of a call.
 //! - `call`: one call, from its request to the end of its answer; `voice`: one choice of the answer.
@@ -20,6 +21,7 @@ mod outcome;
 mod place;
 mod plan;
 mod recorded;
+mod rewritten;
 mod scope;
 mod sent;
 mod turns;

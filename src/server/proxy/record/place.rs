@@ -11,32 +11,21 @@
 //!    answers that only others got.
 //! 5. An earlier run is the echo of a recorded answer: it leaves there.
 
-use std::collections::HashSet;
-
 use super::book::{Entry, How};
-use super::echo::{self, Echo, Kept};
-use super::meaning::{self, Digest, Meaning, is_made_up, is_random};
-use super::plan::{Placed, Plan, Request, kept_by_client};
-use super::recorded::{Answer, Recorded, has_failed, is_last, siblings};
+use super::echo::{self, Echo, Kept, chunks, is_text, same};
+use super::meaning::{is_made_up, is_random, said};
+use super::plan::{Echoed, Placed, Plan, Request, kept_by_client};
+use super::recorded::{Answer, Recorded, is_last, siblings};
 use super::scope::Elsewhere;
 use super::turns::{Part, Run};
 use crate::error::{Error, Result};
-use crate::history::{MessageState, StoredMessage};
-use crate::log::limits::message_bytes;
 use crate::log::reading;
 use crate::model::{Body, Chunk, ConversationId, Message, Name, Role};
 
 /// The most chunks of an answer that are hidden one by one: each is an entry of its own.
 const HIDDEN: usize = 64;
-/// A byte of an answer that is compared: as it is stored, as a message, and as what that means.
-const HELD: usize = 4;
-/// The most equal calls of this scope, and of others, whose answers are read.
-const SAME: usize = 32;
 /// The most calls of one answer that are looked for, where they come back in turn.
 const IN_TURN: usize = 32;
-/// The newest conversations of a session whose past a client may have rewritten; and the messages of each that are looked at first.
-const REWRITTEN: usize = 8;
-const FIRST: usize = 16;
 /// An answer of so many bytes is no other's by chance.
 const EVIDENCE: usize = 64;
 
@@ -177,98 +166,6 @@ impl<'a> Request<'a> {
             && entry.calls.is_none_or(|calls| calls == self.turns.calls)
     }
 
-    /// The calls under a digest that may count, as they are now.
-    fn recorded(&self, digest: &Digest, counts: impl Fn(&Entry) -> bool) -> Result<Vec<Recorded>> {
-        let (mut found, mut held) = (Vec::new(), 0_usize);
-        let (mut own, mut others) = (0, 0);
-        for entry in self.book.asked(digest)?.into_iter().filter(counts) {
-            let alike = if entry.scope == self.scope.digest { &mut own } else { &mut others };
-            *alike += 1;
-            if *alike <= SAME
-                && let Some(recorded) = self.read(entry)?
-            {
-                let answer = recorded.answer.as_ref().map_or(0, |answer| message_bytes(&answer.stored.message));
-                held = held.saturating_add(answer.saturating_mul(HELD));
-                match self.room.reach(held) {
-                    // The newest come first.
-                    Err(Error::LimitExceeded { .. }) => break,
-                    reached => reached?,
-                }
-                found.push(recorded);
-            }
-        }
-        Ok(found)
-    }
-
-    /// Those of this scope first. Without a session many people are of one scope: of equal calls those with the same system and
-    /// tools come first, of these those that nobody has gone on with, then those of the same model. Of each, the newest first.
-    fn nearest_first(&self, asked: Vec<Recorded>) -> Vec<Recorded> {
-        let rank = |recorded: &Recorded| {
-            let entry = &recorded.entry;
-            let is_others = entry.scope != self.scope.digest;
-            if self.scope.session.is_some() {
-                return (is_others, false, false, false);
-            }
-            let is_over = !is_last(recorded, &siblings(recorded, &asked));
-            let surrounds_other = entry.surroundings != Some(self.scope.surroundings);
-            (is_others, surrounds_other, is_over, entry.model != Some(self.scope.model))
-        };
-        let ranks: Vec<_> = asked.iter().map(rank).collect();
-        let mut ranked: Vec<_> = ranks.into_iter().zip(asked).collect();
-        ranked.sort_by_key(|(rank, _)| *rank);
-        ranked.into_iter().map(|(_, recorded)| recorded).collect()
-    }
-
-    /// A call as it is now; `None` if its conversation is gone.
-    fn read(&self, entry: Entry) -> Result<Option<Recorded>> {
-        // Asked before the look at the log: what has ended by then is all there.
-        let is_running = self.exchanges.is_running(self.book.owner, entry.exchange);
-        let is_lost = self.exchanges.is_lost(entry.exchange);
-        let Some(found) = self.look(entry, is_running, is_lost)? else { return Ok(None) };
-        if found.has_ended || self.book.ended(found.entry.exchange)?.is_none() {
-            return Ok(Some(found));
-        }
-        // Its answer may have come after the look.
-        self.look(found.entry, is_running, true)
-    }
-
-    fn look(&self, entry: Entry, is_running: bool, has_ended: bool) -> Result<Option<Recorded>> {
-        let store = self.book.store;
-        let name = self.book.own(entry.conversation);
-        let Some(view) = store.log().view(&name)? else { return Ok(None) };
-        let (next_message, last_seq) = (view.head.next_message_index, view.last_seq());
-        if next_message < entry.from {
-            return Ok(None);
-        }
-        let item = reading::find_hidden_item(store.log(), &view, &entry.exchange.to_string())?;
-        let answer = match item {
-            Some(item) => self.book.message(&name, item.message_index)?.map(Answer::of),
-            None => None,
-        };
-        // Between the begin of an answer and its writer it reads as one that was lost.
-        let answer = answer.map(|answer| if is_running { answer.that_runs() } else { answer });
-        let has_ended = has_ended || answer.is_some();
-        Ok(Some(Recorded { entry, name, next_message, last_seq, answer, has_ended }))
-    }
-
-    /// What was said before an answer in the same run: as it is stored, and as clients give it to the model to go on with who
-    /// leave out the white space at the end of each part of it.
-    fn kept_before(&self, recorded: &Recorded) -> Result<Vec<Vec<Chunk>>> {
-        let (mut stored, mut stripped) = (Vec::new(), Vec::new());
-        for index in &recorded.entry.kept {
-            let shown = self.book.store.messages(&recorded.name, *index, 1)?;
-            for mut message in shown.into_iter().filter(|shown| shown.index == *index).map(|shown| shown.message) {
-                stored.extend(message.chunks.iter().cloned());
-                if let Some(Chunk { body: Body::Text { text, .. }, .. }) = message.chunks.last_mut() {
-                    text.truncate(text.trim_end_matches(|c: char| c.is_ascii_whitespace()).len());
-                }
-                stripped.append(&mut message.chunks);
-            }
-        }
-        let other = (stored != stripped).then_some(stripped);
-        Ok(std::iter::once(stored).chain(other).collect())
-    }
-
     /// What a run is of an answer, after what was said in the same run before.
     fn compare(&self, before: &[Vec<Chunk>], answer: &Answer, echoed: &[&Chunk], is_lost: bool) -> Option<Echo> {
         let said: Vec<&Chunk> = answer.stored.message.chunks.iter().collect();
@@ -356,16 +253,6 @@ impl<'a> Request<'a> {
         plan.leave_at = Some(last);
         plan.how = How::Forked;
         Ok(())
-    }
-
-    /// The messages of the request from one on, without its first chunks, up to what the model is to go on with.
-    fn rest(&self, from: usize, chunks: usize) -> Vec<Message> {
-        let end = self.turns.trailing().map_or(self.turns.messages.len(), |run| run.first);
-        let mut rest = self.turns.messages.get(from..end).unwrap_or_default().to_vec();
-        if let Some(first) = rest.first_mut() {
-            first.chunks.drain(..chunks.min(first.chunks.len()));
-        }
-        rest
     }
 
     /// Whether other calls of the owner are being recorded.
@@ -496,14 +383,6 @@ impl<'a> Request<'a> {
         plan
     }
 
-    /// Adds what follows a run of the request.
-    fn follow(&self, plan: &mut Plan<'a>, run: &Run) {
-        if run.end < self.turns.messages.len() {
-            plan.rest = self.rest(run.end, 0);
-            plan.prefill = self.turns.trailing().map_or(&[][..], |run| self.turns.run_messages(run));
-        }
-    }
-
     /// After an answer: in its conversation if nothing follows it there but other attempts, and it is this scope's; else it leaves.
     fn after(
         &self,
@@ -569,128 +448,6 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// The client has rewritten its past: the model's runs are those of a conversation of this session, all else need not be.
-    fn rewritten(&self) -> Result<Echoed<'a>> {
-        if self.scope.session.is_none() || self.turns.runs.is_empty() {
-            return Ok(Echoed::Nothing);
-        }
-        let newest = self.book.begun_in(&self.scope.digest, REWRITTEN)?;
-        let mut known = HashSet::new();
-        let newest = newest.into_iter().map(|begun| begun.conversation).filter(|id| known.insert(*id));
-        for (number, id) in newest.enumerate() {
-            if number > 0 && !self.begins_like(id)? {
-                continue;
-            }
-            match self.rewritten_in(id, number == 0)? {
-                Echoed::Nothing => {}
-                found => return Ok(found),
-            }
-        }
-        Ok(Echoed::Nothing)
-    }
-
-    /// Whether the request begins as a conversation does, up to the model's first words there.
-    fn begins_like(&self, id: ConversationId) -> Result<bool> {
-        let messages = self.readable(self.book.store.messages(self.book.own(id), 0, FIRST))?.unwrap_or_default();
-        let answer = messages.iter().find(|stored| stored.message.role == Role::Assistant);
-        let (Some(answer), Some(run)) = (answer, self.turns.runs.first()) else { return Ok(false) };
-        let echoed: Vec<&Chunk> = chunks(self.turns.run_messages(run)).collect();
-        let said: Vec<&Chunk> = answer.message.chunks.iter().collect();
-        let is_call = |chunk: &&Chunk| matches!(&chunk.body, Body::ToolCall { id, name, .. } if is_random(id, name));
-        let is_evident = said.iter().any(is_call) || self.begins_as(messages.first());
-        Ok(is_evident && echo::may_become(&said, &echoed, self.skips))
-    }
-
-    /// What is read of a conversation to be compared. One that is too large for that is not compared.
-    fn readable<T>(&self, read: Result<T>) -> Result<Option<T>> {
-        match read {
-            Err(Error::NotFound { .. } | Error::Corrupt { .. } | Error::LimitExceeded { .. }) => Ok(None),
-            Err(Error::Busy(_)) if !self.may_wait => Ok(None),
-            read => read.map(Some),
-        }
-    }
-
-    /// `is_newest`: of the newest conversation a later answer may have been lost.
-    fn rewritten_in(&self, id: ConversationId, is_newest: bool) -> Result<Echoed<'a>> {
-        let name = self.book.own(id);
-        let Some(view) = self.book.store.log().view(&name)? else { return Ok(Echoed::Nothing) };
-        let Some(messages) = self.readable(self.book.store.load_raw(&name))? else { return Ok(Echoed::Nothing) };
-        let mut runs = self.turns.runs.iter();
-        let (mut last, mut hide, mut kept, mut rewritten) = (None, Vec::new(), Vec::new(), Vec::new());
-        let mut rest = messages.as_slice();
-        let mut given_from = 0;
-        while let Some(first) = rest.iter().position(|stored| stored.message.role == Role::Assistant) {
-            let from = rest.get(first..).unwrap_or_default();
-            let length = from.iter().position(|stored| stored.message.role != Role::Assistant).unwrap_or(from.len());
-            let (answers, after) = from.split_at_checked(length).unwrap_or_default();
-            let recorded: Vec<&Chunk> = answers.iter().flat_map(|stored| &stored.message.chunks).collect();
-            let Some(run) = runs.next() else { return Ok(Echoed::Nothing) };
-            let was = rest.iter().take(first).map(|stored| &stored.message);
-            if said(was) != said(self.turns.messages.get(given_from..run.first).unwrap_or_default()) {
-                rewritten.extend(given_from..run.first);
-            }
-            given_from = run.end;
-            let echoed: Vec<&Chunk> = chunks(self.turns.run_messages(run)).collect();
-            let is_whole = answers.iter().all(|stored| stored.state == MessageState::Complete);
-            let has_failed = after.is_empty() && answers.iter().all(has_failed) && echoed.iter().all(is_text);
-            if has_failed && (last.is_some() || self.begins_as(messages.first())) {
-                // Words of the client in the place of an answer that it has not got.
-                hide = answers.iter().map(|stored| (stored.index, None)).collect();
-                kept = self.turns.run_messages(run).iter().cloned().map(kept_by_client).collect();
-            } else if self.may_wait && self.may_end_as(answers, after, &recorded, &echoed) {
-                return Ok(Echoed::Wait);
-            } else if !is_whole || !same(&recorded, &echoed, self.skips) {
-                return Ok(Echoed::Nothing);
-            }
-            last = answers.last().map(|stored| (run, stored.index));
-            rest = after;
-        }
-        if self.may_wait && runs.len() == 1 && self.exchanges.is_writing(self.book.owner, id) {
-            return Ok(Echoed::Wait);
-        }
-        // After the last answer nothing was asked that the request does not ask.
-        let is_over = rest.is_empty() && (is_newest || runs.len() == 0);
-        let Some((run, answer)) = last.filter(|_| is_over) else { return Ok(Echoed::Nothing) };
-        let mut plan = Plan {
-            name,
-            last_seq: view.last_seq(),
-            next_message: view.head.next_message_index,
-            leave_at: None,
-            hide,
-            kept,
-            rest: Vec::new(),
-            prefill: &[],
-            run: None,
-            answer_before: Some(answer),
-            calls: None,
-            how: How::Continued,
-            rewritten,
-        };
-        self.follow(&mut plan, run);
-        Ok(Echoed::Plan(Box::new(plan)))
-    }
-
-    /// Whether the last answer of a conversation is not all stored yet, and may become the one that a run is the echo of.
-    fn may_end_as(
-        &self,
-        answers: &[StoredMessage],
-        after: &[StoredMessage],
-        recorded: &[&Chunk],
-        echoed: &[&Chunk],
-    ) -> bool {
-        let is_open = |stored: &StoredMessage| stored.state == MessageState::Streaming;
-        after.is_empty() && answers.last().is_some_and(is_open) && echo::may_become(recorded, echoed, self.skips)
-    }
-
-    /// Whether the request begins with the words of a recorded message.
-    fn begins_as(&self, recorded: Option<&StoredMessage>) -> bool {
-        let (Some(recorded), Some(first)) = (recorded, self.turns.messages.first()) else { return false };
-        let text = |chunk: &Chunk| if let Body::Text { text, .. } = &chunk.body { text.clone() } else { String::new() };
-        let words = |message: &Message| message.chunks.iter().map(text).collect::<String>();
-        let was = words(&recorded.message);
-        recorded.message.role == first.role && !was.is_empty() && words(first).starts_with(&was)
-    }
-
     fn new_conversation(&self) -> Plan<'a> {
         let wanted = self.scope.wanted.as_deref().map(|wanted| Name::from(wanted).with_owner(self.book.owner));
         // Who could make a conversation of any id could take that of another owner's key.
@@ -719,45 +476,4 @@ impl<'a> Request<'a> {
 fn answers_besides(siblings: &[&Recorded], kept: &[u64]) -> Vec<(u64, Option<u32>)> {
     let answers = siblings.iter().filter_map(|sibling| sibling.answer.as_ref()).filter(|answer| !answer.is_open);
     answers.map(|answer| answer.stored.index).filter(|index| !kept.contains(index)).map(|index| (index, None)).collect()
-}
-
-fn is_text(chunk: &&Chunk) -> bool {
-    matches!(chunk.body, Body::Text { .. } | Body::Thinking { .. })
-}
-
-enum Echoed<'a> {
-    Plan(Box<Plan<'a>>),
-    Wait,
-    Nothing,
-}
-
-impl Echoed<'_> {
-    /// What else comes of looking, if nothing was found.
-    fn or_else(self, look: impl FnOnce() -> Result<Self>) -> Result<Self> {
-        match self {
-            Self::Nothing => look(),
-            found => Ok(found),
-        }
-    }
-}
-
-fn chunks(messages: &[Message]) -> impl Iterator<Item = &Chunk> {
-    messages.iter().flat_map(|message| &message.chunks)
-}
-
-/// What messages say, by roles, whatever their parts are.
-fn said<'m>(messages: impl IntoIterator<Item = &'m Message>) -> Vec<(Role, Meaning<'m>)> {
-    let mut all: Vec<(Role, Meaning<'m>)> = Vec::new();
-    let messages = messages.into_iter().flat_map(|message| message.chunks.iter().map(|chunk| (message.role, chunk)));
-    for (role, meaning) in messages.filter_map(|(role, chunk)| Some((role, meaning::of(chunk)?))) {
-        match (all.last_mut(), meaning) {
-            (Some((by, Meaning::Text(before))), Meaning::Text(more)) if *by == role => before.to_mut().push_str(&more),
-            (_, meaning) => all.push((role, meaning)),
-        }
-    }
-    all
-}
-
-fn same(was: &[&Chunk], is: &[&Chunk], skips: fn(Role, &Chunk) -> bool) -> bool {
-    echo::compare(&[], was, is, skips, false, false) == Some(Echo::Whole)
 }

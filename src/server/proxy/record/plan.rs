@@ -8,7 +8,7 @@ use super::around::FIELD;
 use super::book::{Beginning, Book, Entry, How};
 use super::meaning::Digest;
 use super::scope::{Elsewhere, Kind, Scope};
-use super::turns::Turns;
+use super::turns::{Run, Turns};
 use crate::error::{Error, Result};
 use crate::log::{AppendOptions, ExpectedHead, Limits, NewConversation, reading};
 use crate::model::{Chunk, ConversationId, Json, Message, Name, Role, StartedBy};
@@ -17,6 +17,23 @@ use crate::server::ledger::Room;
 
 /// The most messages of one append.
 const APPENDED: usize = 5_000;
+
+/// What came of comparing a request with what is recorded.
+pub(super) enum Echoed<'a> {
+    Plan(Box<Plan<'a>>),
+    Wait,
+    Nothing,
+}
+
+impl Echoed<'_> {
+    /// What else comes of looking, if nothing was found.
+    pub(super) fn or_else(self, look: impl FnOnce() -> Result<Self>) -> Result<Self> {
+        match self {
+            Self::Nothing => look(),
+            found => Ok(found),
+        }
+    }
+}
 
 /// What is to be written to a place.
 pub(super) struct Plan<'a> {
@@ -53,6 +70,24 @@ pub(super) struct Placed {
 }
 
 impl<'a> Request<'a> {
+    /// The messages of the request from one on, without its first chunks, up to what the model is to go on with.
+    pub(super) fn rest(&self, from: usize, chunks: usize) -> Vec<Message> {
+        let end = self.turns.trailing().map_or(self.turns.messages.len(), |run| run.first);
+        let mut rest = self.turns.messages.get(from..end).unwrap_or_default().to_vec();
+        if let Some(first) = rest.first_mut() {
+            first.chunks.drain(..chunks.min(first.chunks.len()));
+        }
+        rest
+    }
+
+    /// Adds what follows a run of the request.
+    pub(super) fn follow(&self, plan: &mut Plan<'a>, run: &Run) {
+        if run.end < self.turns.messages.len() {
+            plan.rest = self.rest(run.end, 0);
+            plan.prefill = self.turns.trailing().map_or(&[][..], |run| self.turns.run_messages(run));
+        }
+    }
+
     /// Writes what a plan says: the conversation or the fork, then what was said, then what is hidden, then the book's entry.
     pub(super) fn carry_out(&self, plan: Plan<'a>) -> Result<Placed> {
         let store = self.book.store;

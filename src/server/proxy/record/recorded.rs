@@ -6,10 +6,18 @@ use uuid::Uuid;
 
 use super::around::{About, END_FIELD};
 use super::book::{Book, Entry};
-use crate::error::Result;
+use super::meaning::Digest;
+use super::plan::Request;
+use crate::error::{Error, Result};
 use crate::history::{MessageState, StoredMessage};
+use crate::log::limits::message_bytes;
 use crate::log::reading;
-use crate::model::{FinishReason, Json, Name};
+use crate::model::{Body, Chunk, FinishReason, Json, Name};
+
+/// A byte of an answer that is compared: as it is stored, as a message, and as what that means.
+const HELD: usize = 4;
+/// The most equal calls of this scope, and of others, whose answers are read.
+const SAME: usize = 32;
 
 /// A call that was recorded, as it is now.
 pub(super) struct Recorded {
@@ -55,6 +63,100 @@ impl Answer {
     /// The same, of a call that is being recorded here: what has no end is still written.
     pub(super) fn that_runs(self) -> Self {
         Self { is_open: self.is_open || self.is_lost, is_lost: false, ..self }
+    }
+}
+
+impl Request<'_> {
+    /// The calls under a digest that may count, as they are now.
+    pub(super) fn recorded(&self, digest: &Digest, counts: impl Fn(&Entry) -> bool) -> Result<Vec<Recorded>> {
+        let (mut found, mut held) = (Vec::new(), 0_usize);
+        let (mut own, mut others) = (0, 0);
+        for entry in self.book.asked(digest)?.into_iter().filter(counts) {
+            let alike = if entry.scope == self.scope.digest { &mut own } else { &mut others };
+            *alike += 1;
+            if *alike <= SAME
+                && let Some(recorded) = self.read(entry)?
+            {
+                let answer = recorded.answer.as_ref().map_or(0, |answer| message_bytes(&answer.stored.message));
+                held = held.saturating_add(answer.saturating_mul(HELD));
+                match self.room.reach(held) {
+                    // The newest come first.
+                    Err(Error::LimitExceeded { .. }) => break,
+                    reached => reached?,
+                }
+                found.push(recorded);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Those of this scope first. Without a session many people are of one scope: of equal calls those with the same system and
+    /// tools come first, of these those that nobody has gone on with, then those of the same model. Of each, the newest first.
+    pub(super) fn nearest_first(&self, asked: Vec<Recorded>) -> Vec<Recorded> {
+        let rank = |recorded: &Recorded| {
+            let entry = &recorded.entry;
+            let is_others = entry.scope != self.scope.digest;
+            if self.scope.session.is_some() {
+                return (is_others, false, false, false);
+            }
+            let is_over = !is_last(recorded, &siblings(recorded, &asked));
+            let surrounds_other = entry.surroundings != Some(self.scope.surroundings);
+            (is_others, surrounds_other, is_over, entry.model != Some(self.scope.model))
+        };
+        let ranks: Vec<_> = asked.iter().map(rank).collect();
+        let mut ranked: Vec<_> = ranks.into_iter().zip(asked).collect();
+        ranked.sort_by_key(|(rank, _)| *rank);
+        ranked.into_iter().map(|(_, recorded)| recorded).collect()
+    }
+
+    /// A call as it is now; `None` if its conversation is gone.
+    pub(super) fn read(&self, entry: Entry) -> Result<Option<Recorded>> {
+        // Asked before the look at the log: what has ended by then is all there.
+        let is_running = self.exchanges.is_running(self.book.owner, entry.exchange);
+        let is_lost = self.exchanges.is_lost(entry.exchange);
+        let Some(found) = self.look(entry, is_running, is_lost)? else { return Ok(None) };
+        if found.has_ended || self.book.ended(found.entry.exchange)?.is_none() {
+            return Ok(Some(found));
+        }
+        // Its answer may have come after the look.
+        self.look(found.entry, is_running, true)
+    }
+
+    fn look(&self, entry: Entry, is_running: bool, has_ended: bool) -> Result<Option<Recorded>> {
+        let store = self.book.store;
+        let name = self.book.own(entry.conversation);
+        let Some(view) = store.log().view(&name)? else { return Ok(None) };
+        let (next_message, last_seq) = (view.head.next_message_index, view.last_seq());
+        if next_message < entry.from {
+            return Ok(None);
+        }
+        let item = reading::find_hidden_item(store.log(), &view, &entry.exchange.to_string())?;
+        let answer = match item {
+            Some(item) => self.book.message(&name, item.message_index)?.map(Answer::of),
+            None => None,
+        };
+        // Between the begin of an answer and its writer it reads as one that was lost.
+        let answer = answer.map(|answer| if is_running { answer.that_runs() } else { answer });
+        let has_ended = has_ended || answer.is_some();
+        Ok(Some(Recorded { entry, name, next_message, last_seq, answer, has_ended }))
+    }
+
+    /// What was said before an answer in the same run: as it is stored, and as clients give it to the model to go on with who
+    /// leave out the white space at the end of each part of it.
+    pub(super) fn kept_before(&self, recorded: &Recorded) -> Result<Vec<Vec<Chunk>>> {
+        let (mut stored, mut stripped) = (Vec::new(), Vec::new());
+        for index in &recorded.entry.kept {
+            let shown = self.book.store.messages(&recorded.name, *index, 1)?;
+            for mut message in shown.into_iter().filter(|shown| shown.index == *index).map(|shown| shown.message) {
+                stored.extend(message.chunks.iter().cloned());
+                if let Some(Chunk { body: Body::Text { text, .. }, .. }) = message.chunks.last_mut() {
+                    text.truncate(text.trim_end_matches(|c: char| c.is_ascii_whitespace()).len());
+                }
+                stripped.append(&mut message.chunks);
+            }
+        }
+        let other = (stored != stripped).then_some(stripped);
+        Ok(std::iter::once(stored).chain(other).collect())
     }
 }
 
