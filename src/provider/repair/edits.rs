@@ -1,17 +1,15 @@
-//! A request between what was given and what was rendered: which of the differences are made. They are made in an array or
-//! object as its text: its values, and the text before each of them.
+//! A request between what was given and what was rendered: which of the differences are made.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
 
 use serde_json::value::RawValue;
 
-use super::align::{Reading, Stretch, align};
+use super::align::Reading;
+use super::list::{List, Owner, Piece};
+use super::outline::{Outline, Part};
 use super::rename;
 use super::said::{Moves, Units, moves};
 use crate::history::report::Refusal;
-use crate::json;
 use crate::json::fields::{Fields, array, string};
 use crate::provider::check::finding::Finding;
 use crate::provider::parameters::{choice, column};
@@ -55,27 +53,6 @@ pub(super) enum State {
     LeftOut,
 }
 
-/// The messages.
-#[derive(Debug)]
-struct List<'a> {
-    outline: Outline<'a>,
-    readings: Vec<Reading>,
-    rendered: Vec<&'a RawValue>,
-    /// What each of them says.
-    made: Vec<Reading>,
-    moved: Vec<Option<usize>>,
-    /// Of the moved items, those that are spelled as they were rendered.
-    respelled: HashSet<usize>,
-    pieces: Vec<Piece>,
-}
-
-/// A stretch of the messages, and whether it is as it was rendered, and why.
-#[derive(Debug)]
-pub(super) struct Piece {
-    pub(super) stretch: Stretch,
-    pub(super) why: Option<String>,
-}
-
 /// What was done because of a finding.
 #[derive(Debug)]
 pub(super) enum Done {
@@ -94,13 +71,6 @@ pub(super) enum Done {
 pub(super) struct Written {
     pub(super) text: String,
     owners: Vec<Owner>,
-}
-
-/// The piece that a written message is of, and which rendered one it is.
-#[derive(Clone, Copy, Debug)]
-struct Owner {
-    piece: usize,
-    made: Option<usize>,
 }
 
 /// Which differences are made.
@@ -498,9 +468,6 @@ const MEANT: &[&str] = &[
     "guardrailConfig",
 ];
 
-/// How deep a message may be nested, which is in a list in a request: a request that is nested 128 deep cannot be judged.
-const DEEPEST: usize = 125;
-
 /// How far off the difference may be that a finding on a message asks for.
 pub(super) const NEAR: usize = 64;
 
@@ -520,185 +487,4 @@ impl<'a> Field<'a> {
         let said = (said(given.map(|(_, value)| value)), said(rendered));
         Self { name: name.to_owned(), given: given.map(|(at, _)| at), rendered, state: State::Given, said }
     }
-}
-
-impl<'a> List<'a> {
-    fn new(target: Target, outline: Outline<'a>, rendered: Vec<&'a RawValue>) -> Self {
-        let readings: Vec<Reading> =
-            outline.members.iter().map(|member| Reading::of_item(target, member.value)).collect();
-        let keys: Vec<u64> = readings.iter().map(|reading| reading.key).collect();
-        let made: Vec<Reading> = rendered.iter().map(|item| Reading::of_item(target, item)).collect();
-        let others: Vec<u64> = made.iter().map(|reading| reading.key).collect();
-        let aligned = align(&keys, &others);
-        let mut pieces = Vec::new();
-        for stretch in aligned.stretches {
-            let items = outline.members.get(stretch.given.clone()).unwrap_or_default();
-            let others = rendered.get(stretch.rendered.clone()).unwrap_or_default();
-            let alike = items.len() == others.len()
-                && items.iter().zip(others).all(|(item, other)| kind(item.value) == kind(other))
-                && stretch.rendered.clone().all(|at| aligned.moved.get(at).is_none_or(Option::is_none));
-            if alike {
-                let pairs = stretch.given.zip(stretch.rendered);
-                pieces.extend(pairs.map(|(given, made)| Piece {
-                    stretch: Stretch { given: given..given + 1, rendered: made..made + 1, same: stretch.same },
-                    why: None,
-                }));
-            } else {
-                pieces.push(Piece { stretch, why: None });
-            }
-        }
-        Self { outline, readings, rendered, made, moved: aligned.moved, respelled: HashSet::new(), pieces }
-    }
-
-    /// What a piece says as it was given, and as it was rendered: whole items, and what is in them.
-    fn said(&self, piece: &Piece) -> (Units, Units) {
-        let of = |readings: &[Reading], range: &Range<usize>| {
-            let readings = readings.get(range.clone()).unwrap_or_default().iter();
-            readings.flat_map(|reading| reading.units.iter().copied().chain([reading.key])).collect()
-        };
-        if piece.stretch.same {
-            return (Units::new(), Units::new());
-        }
-        (of(&self.readings, &piece.stretch.given), of(&self.made, &piece.stretch.rendered))
-    }
-
-    /// Whether something that was given there is nested too deep for a request to be judged.
-    fn is_deep(&self, at: usize) -> bool {
-        let given = self.pieces.get(at).map(|piece| piece.stretch.given.clone()).unwrap_or_default();
-        let items = self.outline.members.get(given).unwrap_or_default();
-        items.iter().any(|member| json::is_deeper(member.value.get(), DEEPEST))
-    }
-
-    /// Whether an item that reads the same is spelled otherwise where it was rendered.
-    fn is_respelled(&self, piece: &Piece) -> bool {
-        let given = self.outline.members.get(piece.stretch.given.start).map(|member| member.value.get());
-        given != self.rendered.get(piece.stretch.rendered.start).map(|raw| raw.get())
-    }
-
-    /// The given item that was moved to this rendered place.
-    fn moved_to(&self, made: usize) -> Option<&'a RawValue> {
-        let given = self.moved.get(made).copied().flatten()?;
-        self.outline.members.get(given).map(|member| member.value)
-    }
-
-    /// Spells a moved item as it was rendered. False if it was spelled so before.
-    fn respell_moved(&mut self, made: usize) -> bool {
-        let given = self.moved_to(made).map(RawValue::get);
-        let is_other = given.is_some() && given != self.rendered.get(made).map(|raw| raw.get());
-        is_other && self.respelled.insert(made)
-    }
-
-    /// The text, and whose each item in it is.
-    fn written(&self) -> (String, Vec<Owner>) {
-        let (mut parts, mut owners) = (Vec::new(), Vec::new());
-        for (at, piece) in self.pieces.iter().enumerate() {
-            if piece.why.is_none() {
-                parts.extend(piece.stretch.given.clone().map(Part::Given));
-                owners.extend(piece.stretch.given.clone().map(|_| Owner { piece: at, made: None }));
-                continue;
-            }
-            let mut places = piece.stretch.given.clone();
-            for made in piece.stretch.rendered.clone() {
-                let given = self.moved_to(made).filter(|_| !self.respelled.contains(&made));
-                let Some(raw) = given.or_else(|| self.rendered.get(made).copied()) else { continue };
-                parts.push(match places.next() {
-                    Some(place) => Part::Changed(place, raw.get()),
-                    None => Part::New(None, raw.get()),
-                });
-                owners.push(Owner { piece: at, made: Some(made) });
-            }
-        }
-        (self.outline.written(parts.into_iter()), owners)
-    }
-}
-
-/// The role or type of an item.
-fn kind(item: &RawValue) -> Option<String> {
-    let mut fields = Fields::of(item)?;
-    fields.string("role").or_else(|| fields.string("type"))
-}
-
-/// The text of an array or object, taken apart so that it can be put together again.
-#[derive(Debug)]
-struct Outline<'a> {
-    open: &'a str,
-    pub(super) members: Vec<Member<'a>>,
-    /// The text after the last value.
-    tail: &'a str,
-}
-
-#[derive(Debug)]
-pub(super) struct Member<'a> {
-    /// White space and, in an object, the name; without the comma.
-    lead: &'a str,
-    /// Empty in an array.
-    pub(super) name: Cow<'a, str>,
-    pub(super) value: &'a RawValue,
-}
-
-impl<'a> Outline<'a> {
-    /// `None` for any other value.
-    pub(super) fn of(raw: &'a RawValue) -> Option<Self> {
-        let text = raw.get();
-        let values = match text.as_bytes().first()? {
-            b'[' => array(raw)?.into_iter().map(|value| (Cow::Borrowed(""), value)).collect(),
-            b'{' => Fields::of(raw)?.pairs(),
-            _ => return None,
-        };
-        let mut end = 1;
-        let mut members = Vec::with_capacity(values.len());
-        for (name, value) in values {
-            let start = value.get().as_ptr().addr().checked_sub(text.as_ptr().addr())?;
-            let lead = text.get(end..start)?;
-            let lead = lead.trim_start().strip_prefix(',').unwrap_or(lead);
-            members.push(Member { lead, name, value });
-            end = start + value.get().len();
-        }
-        Some(Self { open: text.get(..1)?, members, tail: text.get(end..)? })
-    }
-
-    /// The text with these values in place of its own: `None` as the value of a member keeps the member as it is.
-    pub(super) fn written<'v>(&self, parts: impl Iterator<Item = Part<'v>>) -> String {
-        let mut out = self.open.to_owned();
-        let mut space = "";
-        for (i, part) in parts.enumerate() {
-            if i > 0 {
-                out.push(',');
-            }
-            let (member, value) = match part {
-                Part::Given(at) => (self.members.get(at), None),
-                Part::Changed(at, value) => (self.members.get(at), Some(value)),
-                Part::New(name, value) => {
-                    out.push_str(space);
-                    if let Some(name) = name {
-                        out.push_str(&serde_json::Value::from(name).to_string());
-                        out.push(':');
-                    }
-                    out.push_str(value);
-                    continue;
-                }
-            };
-            let Some(member) = member else { continue };
-            out.push_str(member.lead);
-            out.push_str(value.unwrap_or_else(|| member.value.get()));
-            space = if self.open == "[" { member.lead } else { leading_space(member.lead) };
-        }
-        out.push_str(self.tail);
-        out
-    }
-}
-
-fn leading_space(lead: &str) -> &str {
-    lead.get(..lead.len() - lead.trim_start().len()).unwrap_or_default()
-}
-
-/// A member of what is written.
-#[derive(Debug)]
-pub(super) enum Part<'v> {
-    /// That at this position, as it is.
-    Given(usize),
-    /// That at this position, with this value.
-    Changed(usize, &'v str),
-    /// Another one. In an object it has a name.
-    New(Option<&'v str>, &'v str),
 }

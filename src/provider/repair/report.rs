@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::value::RawValue;
 
-use super::edits::{Edits, NEAR, Piece};
+use super::edits::{Edits, NEAR};
+use super::list::Piece;
 use crate::history::report::Fact;
 use crate::history::{ReportLine, Rule, Severity, StoredMessage};
 use crate::json::compact;
