@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 use super::contract::Control;
 use super::contract::Log;
 use super::contract::View;
+use super::hidden;
 use super::limits::{Limits, check_append, check_key, check_metadata, check_name, check_tags};
 use super::options::{Changes, NewConversation};
 use super::reading;
@@ -221,7 +222,7 @@ fn summarize(log: &dyn Log, name: &Name, view: &View, through: u64, text: &str) 
 }
 
 fn check_visible(log: &dyn Log, name: &Name, view: &View, message: u64) -> Result<()> {
-    if reading::is_visible(log, view, message)? {
+    if hidden::is_visible(log, view, message)? {
         return Ok(());
     }
     Err(Error::NotFound { what: absent(view, name, message) })

@@ -7,8 +7,8 @@
 //! `contract`, `options`, `results` and `list` are what goes in and what comes out. What every log does alike is here, once:
 //! - writing: `limits`, `append` (what is taken, and when), `decision` (what control entries may do), `writer` (an open message),
 //!   `fork` and `redaction` (what they take over, or write again);
-//! - reading: `segments` (where entries are), `reading` (entries, messages, what is hidden), `records` (single records, gaps),
-//!   `replay` (the head that records give), `check` (whether the head is what they give), `followers`.
+//! - reading: `segments` (where entries are), `reading` (entries, messages), `hidden` (what is rewound and removed), `items`
+//!   (what has a provider's id), `records` (single records, gaps), `replay` (the head that records give), `check` (whether the head is what they give), `followers`.
 
 pub(crate) mod append;
 pub(crate) mod check;
@@ -16,6 +16,8 @@ mod contract;
 pub(crate) mod decision;
 pub(crate) mod followers;
 pub(crate) mod fork;
+pub(crate) mod hidden;
+pub(crate) mod items;
 pub(crate) mod limits;
 pub(crate) mod list;
 pub(crate) mod options;

@@ -1,15 +1,16 @@
 //! What is read of a log: entries, messages, metadata. The same for every log.
 
-use std::ops::{ControlFlow, Range, RangeInclusive};
+use std::ops::{ControlFlow, RangeInclusive};
 
 use super::contract::Log;
 use super::contract::{Order, Reading, View};
+use super::hidden;
 use super::limits::message_bytes;
-use super::records::{Hide, Records};
+use super::records::{Hide, entries_at};
 use super::replay::Names;
-use super::results::{Item, Unfinished};
+use super::results::Unfinished;
 use crate::error::{Error, Result};
-use crate::history::{Conversation, Entry, EntryKind, Grouped, Grouper, MessageState, Source, StoredMessage};
+use crate::history::{Conversation, Entry, Grouped, Grouper, MessageState, Source, StoredMessage};
 use crate::model::{Json, Name};
 use crate::record::Record;
 
@@ -157,7 +158,7 @@ pub(crate) struct PageSize {
 
 impl PageSize {
     fn hides(&self, log: &dyn Log, view: &View) -> Result<Vec<Hide>> {
-        if self.shows_hidden { Ok(Vec::new()) } else { hides(log, view) }
+        if self.shows_hidden { Ok(Vec::new()) } else { hidden::all(log, view) }
     }
 }
 
@@ -188,10 +189,10 @@ pub(crate) fn page_before(
     let grouped = settled(log, name, |view| {
         let before = before.unwrap_or(u64::MAX).min(view.head.next_message_index);
         let hides = size.hides(log, view)?;
-        let hidden = hidden_ranges(&hides);
+        let hidden = hidden::ranges(&hides);
         let mut limit = size.limit.min(usize::try_from(before).unwrap_or(usize::MAX));
         loop {
-            let from = first_of_newest(before, limit, &hidden);
+            let from = hidden::first_of_newest(before, limit, &hidden);
             let (mut grouped, next) = messages_of(log, view, &hides, from, &PageSize { limit, ..*size })?;
             let is_all = next.is_none_or(|next| next >= before);
             let is_whole = grouped.damage.is_empty();
@@ -209,8 +210,8 @@ pub(crate) fn page_before(
 /// The newest visible messages, in order of their index.
 pub(crate) fn newest_messages(log: &dyn Log, name: &Name, count: usize) -> Result<(Grouped, View)> {
     settled(log, name, |view| {
-        let hides = hides(log, view)?;
-        let from = first_of_newest(view.head.next_message_index, count, &hidden_ranges(&hides));
+        let hides = hidden::all(log, view)?;
+        let from = hidden::first_of_newest(view.head.next_message_index, count, &hidden::ranges(&hides));
         let all = PageSize { limit: usize::MAX, bytes: usize::MAX, shows_hidden: false };
         let (grouped, _) = messages_of(log, view, &hides, from, &all)?;
         let is_whole = grouped.damage.is_empty();
@@ -239,7 +240,7 @@ fn messages_of(
     from: u64,
     size: &PageSize,
 ) -> Result<(Grouped, Option<u64>)> {
-    let from = after_hidden(from, hides);
+    let from = hidden::skip(from, hides);
     let mut grouper = Grouper::new(view.epoch, view.live.clone(), 0).from(from);
     if size.shows_hidden {
         grouper = grouper.with_hidden();
@@ -294,38 +295,8 @@ fn messages_of(
         grouped.messages.truncate(fitting);
     }
     let next = grouped.messages.last().map_or(view.head.next_message_index, |stored| stored.index + 1);
-    let next = after_hidden(next, hides);
+    let next = hidden::skip(next, hides);
     Ok((grouped, (next < view.head.next_message_index).then_some(next)))
-}
-
-/// The messages that are hidden whole.
-fn hidden_ranges(hides: &[Hide]) -> Vec<Range<u64>> {
-    hides.iter().filter_map(|hide| hide.messages()).collect()
-}
-
-/// The first message from an index on that is not hidden.
-fn after_hidden(mut index: u64, hides: &[Hide]) -> u64 {
-    while let Some(hidden) = hides.iter().filter_map(|hide| hide.messages()).find(|hidden| hidden.contains(&index)) {
-        index = hidden.end;
-    }
-    index
-}
-
-/// Goes back from `next` over so many messages, without those that are hidden. Cost: by the number of ranges, however many
-/// messages they are.
-fn first_of_newest(next: u64, count: usize, hidden: &[Range<u64>]) -> u64 {
-    let (mut from, mut left) = (next, u64::try_from(count).unwrap_or(u64::MAX));
-    while left > 0 && from > 0 {
-        let ends_here = |range: &&Range<u64>| range.contains(&(from - 1));
-        if let Some(range) = hidden.iter().filter(ends_here).min_by_key(|range| range.start) {
-            from = range.start;
-        } else {
-            let end = hidden.iter().map(|range| range.end).filter(|end| *end < from).max().unwrap_or(0);
-            let shown = left.min(from - end);
-            (from, left) = (from - shown, left - shown);
-        }
-    }
-    from
 }
 
 /// The seq at which to begin reading for a message: found by halving, as indexes never go back.
@@ -441,67 +412,6 @@ fn collect(
     Ok(())
 }
 
-/// Where single entries of a view are read.
-fn entries_at<'a>(log: &'a dyn Log, view: &'a View) -> Records<'a> {
-    Records::new(view.id, move |seq, visit| log.read(view, seq..=seq, Order::Ascending, visit))
-}
-
-/// All rewinds and removals of a view, the newest first.
-fn hides(log: &dyn Log, view: &View) -> Result<Vec<Hide>> {
-    let (mut hides, mut seq) = (Vec::new(), view.head.last_hide);
-    let entries = entries_at(log, view);
-    while seq > 0 {
-        let hide = entries.hide(seq)?;
-        seq = hide.previous();
-        hides.push(hide);
-    }
-    Ok(hides)
-}
-
-/// The messages, and the chunks of messages, that were removed after a seq. Cost: a read for each rewind and removal since.
-#[cfg(feature = "server")]
-pub(crate) fn removed_since(log: &dyn Log, view: &View, after: u64) -> Result<Vec<(u64, Option<u32>)>> {
-    let (mut removed, mut seq) = (Vec::new(), view.head.last_hide);
-    let entries = entries_at(log, view);
-    while seq > after {
-        let hide = entries.hide(seq)?;
-        seq = hide.previous();
-        if let Hide::Remove(remove) = hide {
-            removed.push((remove.message, remove.chunk));
-        }
-    }
-    Ok(removed)
-}
-
-/// How many messages of a view are hidden. Cost: a read for each rewind and removal.
-pub(crate) fn hidden(log: &dyn Log, view: &View) -> Result<u64> {
-    let hides = hides(log, view)?;
-    let mut ranges: Vec<_> = hides.into_iter().filter_map(Hide::messages).collect();
-    ranges.sort_unstable_by_key(|range| range.start);
-    let (mut hidden, mut counted_to) = (0, 0);
-    for range in ranges {
-        hidden += range.end.saturating_sub(range.start.max(counted_to));
-        counted_to = counted_to.max(range.end);
-    }
-    Ok(hidden)
-}
-
-/// Whether a message is there, and neither rewound nor removed. Reads what hid something since it began.
-pub(crate) fn is_visible(log: &dyn Log, view: &View, message: u64) -> Result<bool> {
-    let mut seq = view.head.last_hide;
-    let entries = entries_at(log, view);
-    while seq > 0 {
-        let hide = entries.hide(seq)?;
-        match hide {
-            // What is earlier hides only messages that are earlier still.
-            Hide::Rewind(rewind) if rewind.end <= message => break,
-            hide if hide.hides(message) => return Ok(false),
-            hide => seq = hide.previous(),
-        }
-    }
-    Ok(message < view.head.next_message_index)
-}
-
 /// The title that the visible messages give, and its message.
 pub(crate) fn title(log: &dyn Log, view: &View) -> Result<Option<(u64, String)>> {
     let mut names = Names::default();
@@ -530,43 +440,6 @@ pub(crate) fn metadata(log: &dyn Log, name: &Name) -> Result<Option<Json>> {
     })
 }
 
-/// The first visible message, or chunk of one, with a provider's item id.
-pub(crate) fn find_item(log: &dyn Log, view: &View, item: &str) -> Result<Option<Item>> {
-    let seqs = log.item_seqs(view, item)?;
-    if seqs.is_empty() {
-        return Ok(None);
-    }
-    let hides = hides(log, view)?;
-    let entries = entries_at(log, view);
-    for seq in seqs {
-        let entry = entries.at(seq, "an entry", |record, line| Entry::read(record, seq, line).map(Some))?;
-        let Some(message_index) = entry.message_index.filter(|_| bears(&entry, item)) else { continue };
-        let chunk_index = entry.chunk_index.filter(|_| is_chunks(&entry, item));
-        // The message itself may bear the id of a chunk that is hidden.
-        let is_removed = |chunk: &u32| hides.iter().any(|hide| hide.hides_chunk(message_index, *chunk));
-        let is_left = chunk_index.is_none_or(|chunk| !is_removed(&chunk)) || bears_itself(&entry, item);
-        let chunk_index = chunk_index.filter(|chunk| !is_removed(chunk));
-        if is_left && !hides.iter().any(|hide| hide.hides(message_index)) {
-            let key = view.head.key.clone();
-            return Ok(Some(Item { conversation: view.id, key, message_index, chunk_index, seq }));
-        }
-    }
-    Ok(None)
-}
-
-/// As [`find_item`], where the last that bears it counts, hidden or not.
-#[cfg(feature = "server")]
-pub(crate) fn find_hidden_item(log: &dyn Log, view: &View, item: &str) -> Result<Option<Item>> {
-    let entries = entries_at(log, view);
-    for seq in log.item_seqs(view, item)?.into_iter().rev() {
-        let entry = entries.at(seq, "an entry", |record, line| Entry::read(record, seq, line).map(Some))?;
-        let Some(message_index) = entry.message_index.filter(|_| bears(&entry, item)) else { continue };
-        let (key, chunk_index) = (view.head.key.clone(), entry.chunk_index.filter(|_| is_chunks(&entry, item)));
-        return Ok(Some(Item { conversation: view.id, key, message_index, chunk_index, seq }));
-    }
-    Ok(None)
-}
-
 /// The messages of a view that were begun and are not finished.
 pub(crate) fn unfinished(view: &View) -> Vec<Unfinished> {
     let state = |index: &u64| match view.live.contains(index) {
@@ -582,49 +455,4 @@ pub(crate) fn unfinished(view: &View) -> Vec<Unfinished> {
         state: state(index),
     });
     unfinished.collect()
-}
-
-fn is_chunks(entry: &Entry, item: &str) -> bool {
-    matches!(&entry.kind, EntryKind::Chunk { chunk, .. } if chunk.id.as_deref() == Some(item))
-}
-
-/// Whether an entry has the id itself, not only its digest.
-fn bears(entry: &Entry, item: &str) -> bool {
-    is_chunks(entry, item) || bears_itself(entry, item)
-}
-
-/// Whether it is the id of an entry's message.
-fn bears_itself(entry: &Entry, item: &str) -> bool {
-    let header = match &entry.kind {
-        EntryKind::Chunk { header, .. } => header.as_deref(),
-        EntryKind::Begin { header } | EntryKind::Finish { header } => Some(&**header),
-        _ => None,
-    };
-    header.is_some_and(|header| header.metadata.id.as_deref() == Some(item))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_newest_are_counted_without_the_hidden_ones() {
-        let hidden = [3..5, 4..8, 9..10, 20..30, 6..6];
-        let one_by_one = |next: u64, mut left: usize| {
-            let mut from = next;
-            while left > 0 && from > 0 {
-                from -= 1;
-                left -= usize::from(!hidden.iter().any(|range| range.contains(&from)));
-            }
-            from
-        };
-        for next in 0..40 {
-            for count in 0..40 {
-                let (from, wanted) = (first_of_newest(next, count, &hidden), one_by_one(next, count));
-                // Where the last that is counted is before hidden ones, both begin with it.
-                assert_eq!(from, wanted, "{count} before {next}");
-            }
-        }
-        assert_eq!(first_of_newest(u64::MAX, usize::MAX, &hidden), 0);
-    }
 }

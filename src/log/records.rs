@@ -4,7 +4,7 @@
 use std::fmt;
 use std::ops::{ControlFlow, Range, RangeInclusive};
 
-use super::contract::{Order, Reading, Visit};
+use super::contract::{Log, Order, Reading, View, Visit};
 use crate::error::{Error, Result};
 use crate::model::{ConversationId, Json};
 use crate::record::{Line, Record, Remove, Rewind};
@@ -51,6 +51,11 @@ type Read<'a> = Box<dyn Fn(u64, Visit<'_>) -> Result<()> + 'a>;
 pub(crate) struct Records<'a> {
     id: ConversationId,
     read: Read<'a>,
+}
+
+/// Where single entries of a view are read.
+pub(crate) fn entries_at<'a>(log: &'a dyn Log, view: &'a View) -> Records<'a> {
+    Records::new(view.id, move |seq, visit| log.read(view, seq..=seq, Order::Ascending, visit))
 }
 
 impl fmt::Debug for Records<'_> {

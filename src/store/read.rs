@@ -11,7 +11,9 @@ use crate::json::fields::Fields;
 use crate::log::reading::LAST_SEQ;
 #[cfg(feature = "server")]
 use crate::log::reading::PageSize;
-use crate::log::{Item, ListCursor, ListItem, ListPage, ListQuery, Log, Order, Unfinished, View, reading};
+use crate::log::{
+    Item, ListCursor, ListItem, ListPage, ListQuery, Log, Order, Unfinished, View, hidden, items, reading,
+};
 use crate::model::{Json, Name};
 
 /// Conversations whose metadata are looked at for one page.
@@ -425,7 +427,7 @@ impl Store {
     fn count(&self, item: &mut ListItem) -> Result<()> {
         if item.is_uncounted
             && let Some(view) = readable(self.log.view(&item.id.into()))?.flatten()
-            && let Some(hidden) = readable(reading::hidden(&*self.log, &view))?
+            && let Some(hidden) = readable(hidden::count(&*self.log, &view))?
         {
             item.hide(hidden);
         }
@@ -482,13 +484,13 @@ impl Store {
     /// # Errors
     /// `NotFound` if there is no such conversation; `Corrupt`; `Io`.
     pub fn find_item(&self, name: impl Into<Name>, item_id: &str) -> Result<Option<Item>> {
-        self.ask(name, |log, name| reading::find_item(log, &reading::view(log, name)?, item_id))
+        self.ask(name, |log, name| items::find(log, &reading::view(log, name)?, item_id))
     }
 
     /// As [`Store::find_item`], where what was removed or rewound counts too: a reader who stopped there goes on from there.
     #[cfg(feature = "server")]
     pub(crate) fn find_hidden_item(&self, name: impl Into<Name>, item_id: &str) -> Result<Option<Item>> {
-        self.ask(name, |log, name| reading::find_hidden_item(log, &reading::view(log, name)?, item_id))
+        self.ask(name, |log, name| items::find_hidden(log, &reading::view(log, name)?, item_id))
     }
 
     /// The places of a provider's item id in all conversations, by their ids. Cost: a look into the index for each
@@ -502,7 +504,7 @@ impl Store {
             let looked = self
                 .log
                 .view(&id.into())
-                .and_then(|view| view.map_or(Ok(None), |view| reading::find_item(&*self.log, &view, item_id)));
+                .and_then(|view| view.map_or(Ok(None), |view| items::find(&*self.log, &view, item_id)));
             found.extend(readable(looked)?.flatten());
         }
         Ok(found)

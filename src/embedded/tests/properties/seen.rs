@@ -12,7 +12,7 @@ use crate::embedded::engine;
 use crate::embedded::recovery;
 use crate::error::Error;
 use crate::log::ListQuery;
-use crate::log::reading;
+use crate::log::{items, reading};
 
 impl World {
     /// Whether readers see what the model has.
@@ -35,7 +35,7 @@ impl World {
         prop_assert_eq!(&item.tags, &known.tags);
         for item in ITEMS {
             let view = reading::view(self.log(), &name).unwrap();
-            let found = reading::find_item(self.log(), &view, item).unwrap();
+            let found = items::find(self.log(), &view, item).unwrap();
             let place = found.as_ref().map(|item| (item.seq, item.message_index, item.chunk_index));
             prop_assert_eq!(place, known.find(item));
         }

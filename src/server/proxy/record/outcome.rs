@@ -9,7 +9,7 @@ use super::book::{Book, End, How, State};
 use super::sent::Requests;
 use crate::error::{Error, Result};
 use crate::history::MessageState;
-use crate::log::reading;
+use crate::log::items;
 use crate::model::ConversationId;
 use crate::server::app::App;
 use crate::server::ledger::Room;
@@ -59,7 +59,7 @@ pub(crate) fn exchange(app: &App, store: &Store, owner: &str, id: Uuid) -> Resul
     {
         let name = book.own(entry.conversation);
         let item = match store.log().view(&name)? {
-            Some(view) => reading::find_hidden_item(store.log(), &view, &id.to_string())?,
+            Some(view) => items::find_hidden(store.log(), &view, &id.to_string())?,
             None => None,
         };
         let stored = item.map(|item| book.message(&name, item.message_index)).transpose()?.flatten();
@@ -105,7 +105,7 @@ pub(crate) fn request(store: &Store, room: &Room, owner: &str, id: Uuid) -> std:
     let view = store.log().view(&name)?.ok_or_else(none)?;
     let not_kept =
         |why: &str| Refusal::new(404, "not_kept", format!("the request of exchange {id} is not there: {why}"));
-    let item = reading::find_hidden_item(store.log(), &view, &id.to_string())?;
+    let item = items::find_hidden(store.log(), &view, &id.to_string())?;
     let stored = item.map(|item| book.message(&name, item.message_index)).transpose()?.flatten();
     let (stored, about) = stored
         .and_then(|stored| About::of(&stored).map(|about| (stored, about)))

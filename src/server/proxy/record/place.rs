@@ -19,7 +19,7 @@ use super::recorded::{Answer, Recorded, is_last, siblings};
 use super::scope::Elsewhere;
 use super::turns::{Part, Run};
 use crate::error::{Error, Result};
-use crate::log::reading;
+use crate::log::{hidden, reading};
 use crate::model::{Body, Chunk, ConversationId, Message, Name, Role};
 
 /// The most chunks of an answer that are hidden one by one: each is an entry of its own.
@@ -249,7 +249,7 @@ impl<'a> Request<'a> {
         let last = last.map(|index| self.book.message(&recorded.name, index)).transpose()?.flatten();
         let last = last.ok_or_else(|| Error::no_conversation(&recorded.name))?.last_seq;
         let view = reading::view(log, &recorded.name)?;
-        plan.hide = reading::removed_since(log, &view, last)?;
+        plan.hide = hidden::removed_since(log, &view, last)?;
         plan.leave_at = Some(last);
         plan.how = How::Forked;
         Ok(())

@@ -10,8 +10,8 @@ use super::meaning::Digest;
 use super::plan::Request;
 use crate::error::{Error, Result};
 use crate::history::{MessageState, StoredMessage};
+use crate::log::items;
 use crate::log::limits::message_bytes;
-use crate::log::reading;
 use crate::model::{Body, Chunk, FinishReason, Json, Name};
 
 /// A byte of an answer that is compared: as it is stored, as a message, and as what that means.
@@ -130,7 +130,7 @@ impl Request<'_> {
         if next_message < entry.from {
             return Ok(None);
         }
-        let item = reading::find_hidden_item(store.log(), &view, &entry.exchange.to_string())?;
+        let item = items::find_hidden(store.log(), &view, &entry.exchange.to_string())?;
         let answer = match item {
             Some(item) => self.book.message(&name, item.message_index)?.map(Answer::of),
             None => None,
@@ -211,7 +211,7 @@ pub(super) struct Awaited {
 /// The place of a call's answer, unless it is stored whole, or is being written.
 pub(super) fn awaited(book: &Book<'_>, name: &Name, exchange: Uuid) -> Result<Option<Awaited>> {
     let Some(view) = book.store.log().view(name)? else { return Ok(None) };
-    let item = reading::find_hidden_item(book.store.log(), &view, &exchange.to_string())?;
+    let item = items::find_hidden(book.store.log(), &view, &exchange.to_string())?;
     let stored = item.map(|item| book.message(name, item.message_index)).transpose()?.flatten();
     let Some(earlier) = stored else { return Ok(None) };
     if earlier.state == MessageState::Streaming || !is_awaited(&earlier) {
