@@ -10,6 +10,6 @@ pub(crate) mod ordered;
 pub(crate) mod text;
 
 pub(crate) use text::{
-    ESCAPE, begins_with_second_half, compact, depth, find_marked, first_half_at_end, has_line_break, has_words,
-    is_deeper, is_object, mark_lone_surrogates, one_line, replace_lone_surrogates, size, value,
+    ESCAPE, begins_with_second_half, boundary, compact, depth, find_marked, first_half_at_end, has_line_break,
+    has_words, is_deeper, is_object, mark_lone_surrogates, one_line, replace_lone_surrogates, size, value,
 };

@@ -204,6 +204,11 @@ pub(crate) fn size(value: &Value) -> usize {
     counter.0
 }
 
+/// The last boundary of characters at or before a byte.
+pub(crate) fn boundary(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
 /// Is this the JSON text of an object? Nesting is not limited, and lone surrogate escapes pass.
 pub(crate) fn is_object(text: &str) -> bool {
     text.trim_start_matches([' ', '\t', '\n', '\r']).starts_with('{')

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::history::{MessageState, StoredMessage};
+use crate::json;
 use crate::model::{Body, Chunk, Output, PartBody};
 
 /// With every answer that holds what was stored.
@@ -60,7 +61,7 @@ pub(super) fn message(stored: &StoredMessage, skip: usize, bytes: usize) -> Show
             continues_at = Some(begin + hidden);
             break;
         }
-        let rest = text.get(boundary(&text, hidden)..).unwrap_or_default();
+        let rest = text.get(json::boundary(&text, hidden)..).unwrap_or_default();
         let kept = fitting(rest, room);
         room = room.saturating_sub(escaped(kept) + AROUND / 4);
         if kept.len() < rest.len() {
@@ -163,12 +164,7 @@ const fn escaped_of(character: char) -> usize {
 
 /// The beginning of a text that is only named: a title, a key, an id.
 pub(super) fn short(text: &str) -> &str {
-    text.get(..boundary(text, SHORT_BYTES)).unwrap_or_default()
-}
-
-/// The last boundary of characters at or before a byte.
-fn boundary(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+    text.get(..json::boundary(text, SHORT_BYTES)).unwrap_or_default()
 }
 
 #[cfg(test)]

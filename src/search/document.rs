@@ -6,6 +6,7 @@ use tantivy::{TantivyDocument, Term};
 
 use super::words;
 use crate::history::StoredMessage;
+use crate::json;
 use crate::log::ListItem;
 use crate::model::{Body, ConversationId, Message, Output, PartBody, Role, Timestamp};
 
@@ -252,11 +253,11 @@ fn append(text: &mut String, part: &str) {
         text.push('\n');
     }
     let room = TEXT_BYTES.saturating_sub(text.len());
-    text.push_str(part.get(..words::boundary(part, room)).unwrap_or_default());
+    text.push_str(part.get(..json::boundary(part, room)).unwrap_or_default());
 }
 
 fn cut(text: &str) -> &str {
-    text.get(..words::boundary(text, TEXT_BYTES)).unwrap_or_default()
+    text.get(..json::boundary(text, TEXT_BYTES)).unwrap_or_default()
 }
 
 /// JSON as a person would read it out: names and values, without escapes. Anything else stays as it is.

@@ -5,7 +5,8 @@ use std::ops::Range;
 use serde::Serialize;
 
 use super::query::Phrase;
-use super::words::{Stems, Word, boundary, words};
+use super::words::{Stems, Word, words};
+use crate::json::boundary;
 
 /// Bytes of an excerpt on each side of the first word that was found.
 const AROUND: usize = 80;

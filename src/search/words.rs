@@ -55,11 +55,6 @@ const fn is_a_word(character: char) -> bool {
     matches!(character, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
 }
 
-/// The last boundary of characters at or before a byte.
-pub(super) fn boundary(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
-}
-
 /// The same for an index: words as they are, or their stems.
 #[derive(Clone, Debug)]
 pub(super) struct Words(pub(super) Option<Stems>);

@@ -15,6 +15,7 @@ use super::foreign::{Branch, Foreign, Node, Skipped};
 use super::take;
 use crate::error::{Error, Result};
 use crate::history::{Cursor, EntryKind, StoredMessage};
+use crate::json;
 use crate::log::{AppendOptions, Changes, Durability, ExpectedHead, ForkAt, Limits, NewConversation};
 use crate::model::{Extra, Json, Message, Name, Timestamp};
 use crate::store::Store;
@@ -539,8 +540,7 @@ fn is_about(store: &Store, name: &Name, after: u64, last: u64) -> Result<bool> {
 
 /// A title, or a tag, that the store accepts.
 fn cut(text: &str) -> &str {
-    let end = (0..=text.len().min(Limits::NAME_BYTES)).rev().find(|end| text.is_char_boundary(*end));
-    text.get(..end.unwrap_or_default()).unwrap_or_default()
+    text.get(..json::boundary(text, Limits::NAME_BYTES)).unwrap_or_default()
 }
 
 fn title(foreign: &Foreign) -> Option<String> {

@@ -23,8 +23,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("store", &["backup", "embedded", "error", "history", "json", "log", "model", "postgres", "provider", "remote"]),
     ("html", &[]),
     ("transfer", &["error", "history", "html", "json", "log", "model", "provider", "store"]),
-    ("search", &["error", "history", "log", "model", "store"]),
-    ("mcp", &["error", "history", "log", "model", "search", "store"]),
+    ("search", &["error", "history", "json", "log", "model", "store"]),
+    ("mcp", &["error", "history", "json", "log", "model", "search", "store"]),
     (
         "server",
         &[

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::json;
 use crate::model::{Body, Json, Message, Native};
 
 /// One line of a transcript: a message, and the conversation that it belongs to.
@@ -32,8 +33,7 @@ impl Expected {
     /// At a byte offset of `text`.
     pub(super) fn at(text: &str, offset: usize, place: impl fmt::Display, problem: impl fmt::Display) -> Self {
         // serde_json may point into a character, at the end of a text that is cut off.
-        let start = (0..=offset.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
-        let column = text.get(..start).unwrap_or_default().chars().count() + 1;
+        let column = text.get(..json::boundary(text, offset)).unwrap_or_default().chars().count() + 1;
         Self { column, place: place.to_string(), problem: problem.to_string() }
     }
 }

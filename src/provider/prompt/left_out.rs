@@ -23,6 +23,7 @@ use super::options::{FinishedTools, PromptOptions, Thinking};
 use super::window::blocks::UserTurns;
 use crate::history::report::{Fact, Thought};
 use crate::history::{Calls, Conversation, MessageState, ReportLine, Rule, Site, StoredMessage, Summary};
+use crate::json;
 use crate::model::{Body, Chunk, Message, Output, Part, PartBody, Role};
 use crate::provider::text::is_blank;
 
@@ -196,8 +197,7 @@ fn shorten(chunk: &mut Chunk, most: usize) {
 
 /// The first bytes, up to the end of a character, and how many of the `all` are left out.
 fn beginning(text: &str, most: usize, all: usize) -> String {
-    let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
-    let kept = text.get(..end).unwrap_or_default();
+    let kept = text.get(..json::boundary(text, most)).unwrap_or_default();
     let line = if kept.is_empty() || kept.ends_with('\n') { "" } else { "\n" };
     format!("{kept}{line}[{} more bytes left out]", all - kept.len())
 }

@@ -3,6 +3,7 @@
 use askama::Template;
 
 use crate::history::ReportLine;
+use crate::json;
 use crate::log::ListItem;
 use crate::model::Timestamp;
 
@@ -32,8 +33,7 @@ pub(super) struct Cut {
 impl Cut {
     /// The first bytes of a text, up to the end of a character.
     pub(super) fn new(text: &str, most: usize) -> Self {
-        let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-        let (shown, rest) = text.split_at(end);
+        let (shown, rest) = text.split_at(json::boundary(text, most));
         Self { text: shown.to_owned(), rest: rest.len() }
     }
 

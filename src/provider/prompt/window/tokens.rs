@@ -13,8 +13,7 @@ pub(crate) fn tokens(text: &str) -> u64 {
     let vocabulary = tiktoken_rs::o200k_base_singleton();
     let (mut rest, mut tokens) = (text, 0);
     while !rest.is_empty() {
-        let end = (0..=PIECE.min(rest.len())).rev().find(|end| rest.is_char_boundary(*end));
-        let (piece, after) = end.and_then(|end| rest.split_at_checked(end)).unwrap_or((rest, ""));
+        let (piece, after) = rest.split_at_checked(crate::json::boundary(rest, PIECE)).unwrap_or((rest, ""));
         tokens += vocabulary.encode_ordinary(piece).len() as u64;
         rest = after;
     }
