@@ -43,7 +43,7 @@ pub use results::{
 pub use results::{Migration, MovingBucket, ShardCluster, Shards};
 
 /// Locks a log's own data. If a thread panicked while it held the lock, the data is as it was between two complete steps.
-#[cfg(any(feature = "client", feature = "postgres"))]
+#[cfg(any(feature = "client", feature = "mcp", feature = "postgres", feature = "search", feature = "server"))]
 pub(crate) fn locked<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

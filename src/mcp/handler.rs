@@ -1,7 +1,5 @@
 //! The protocol.
 
-use std::sync::PoisonError;
-
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
@@ -19,6 +17,7 @@ use super::wrong::Wrong;
 use super::{McpServer, Opened, reading};
 use crate::error::Error;
 use crate::log::ListQuery;
+use crate::log::locked;
 use crate::model::{ConversationId, Name};
 
 /// Conversations of a page of resources.
@@ -57,7 +56,7 @@ impl McpServer {
 
     fn note_busy(&self, wrong: &Wrong) {
         if let Wrong::Store(Error::Busy(problem)) = wrong {
-            *self.busy.lock().unwrap_or_else(PoisonError::into_inner) = Some(Error::Busy(problem.clone()));
+            *locked(&self.busy) = Some(Error::Busy(problem.clone()));
         }
     }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use crate::error::{Error, Result};
+use crate::log::locked;
 use crate::model::{ConversationId, Name};
 use crate::search::{SearchPage, SearchQuery};
 use crate::store::Store;
@@ -91,7 +92,7 @@ impl McpServer {
     /// What the last call was refused for want of, if it was: a repetition of it may succeed.
     #[cfg(feature = "server")]
     pub(crate) fn take_busy(&self) -> Option<Error> {
-        self.busy.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
+        locked(&self.busy).take()
     }
 
     /// A conversation of the owner's: a UUID, a key, or the address of its resource.

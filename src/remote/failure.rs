@@ -3,7 +3,7 @@
 #[cfg(any(feature = "client", test))]
 use std::collections::BTreeSet;
 #[cfg(any(feature = "client", test))]
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -82,7 +82,7 @@ fn kept(text: &str) -> &'static str {
     const MOST: usize = 256;
     const MOST_BYTES: usize = 256;
     static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kept = crate::log::locked(&KEPT);
     match kept.get(text) {
         Some(known) => known,
         None if kept.len() >= MOST || text.len() > MOST_BYTES => "what the server names",

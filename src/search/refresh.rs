@@ -4,7 +4,6 @@
 //! commit of the index, so a crash between the store and the index loses nothing: the next refresh reads it again.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::PoisonError;
 
 use serde::Serialize;
 use tantivy::collector::DocSetCollector;
@@ -18,6 +17,7 @@ use super::index::SearchIndex;
 use super::index::{found, guarded};
 use crate::error::{Error, Result};
 use crate::history::{Cursor, EntryKind, MessageState, StoredMessage};
+use crate::log::locked;
 use crate::log::{ListItem, ListQuery};
 use crate::model::ConversationId;
 use crate::store::Store;
@@ -51,7 +51,7 @@ impl SearchIndex {
     /// # Errors
     /// As [`Store::search`].
     pub fn refresh(&self, store: &Store, owner: &str) -> Result<Refreshed> {
-        let _refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _refreshing = locked(&self.refreshing);
         let mut refresh =
             Refresh { index: self, store, owner, writer: None, added: 0, purges: false, done: Refreshed::default() };
         refresh.run()?;
@@ -65,7 +65,7 @@ impl SearchIndex {
 
     /// Reads a conversation again as a whole: the index had something that the store has no more.
     pub(super) fn repair(&self, store: &Store, owner: &str, ids: &HashSet<ConversationId>) -> Result<()> {
-        let _refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _refreshing = locked(&self.refreshing);
         let mut refresh =
             Refresh { index: self, store, owner, writer: None, added: 0, purges: true, done: Refreshed::default() };
         for id in ids {

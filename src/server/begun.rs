@@ -1,12 +1,13 @@
 //! Responses that have begun: those that are in memory alone, and which request began which.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
 use crate::error::Result;
+use crate::log::locked;
 use crate::model::ConversationId;
 use crate::store::Store;
 
@@ -77,7 +78,7 @@ impl BegunResponses {
     /// Notes a request of this digest. A repetition takes the place of a request that was refused, if there is one. Else it
     /// follows the last one.
     pub(crate) fn came(&self, digest: [u8; 16], may_repeat: bool) -> Came {
-        let mut recent = lock(&self.recent);
+        let mut recent = locked(&self.recent);
         if may_repeat {
             let is_it = |known: &Request| known.digest == digest && known.came.elapsed() < REPEATED;
             let refused = |known: &Request| is_it(known) && matches!(known.state, State::Refused);
@@ -110,11 +111,11 @@ impl Asking {
 
     /// Its answer is not to be found again: nobody waits for it.
     pub(crate) fn forget(self) {
-        lock(&self.recent).requests.retain(|known| known.number != self.number);
+        locked(&self.recent).requests.retain(|known| known.number != self.number);
     }
 
     fn becomes(&self, state: State) {
-        let mut recent = lock(&self.recent);
+        let mut recent = locked(&self.recent);
         if let Some(known) = recent.requests.iter_mut().find(|known| known.number == self.number) {
             *known = Request { came: Instant::now(), state, ..*known };
         }
@@ -123,16 +124,12 @@ impl Asking {
 
 impl Drop for Asking {
     fn drop(&mut self) {
-        let mut recent = lock(&self.recent);
+        let mut recent = locked(&self.recent);
         let is_asking = |known: &&mut Request| known.number == self.number && matches!(known.state, State::Asking(_));
         if let Some(known) = recent.requests.iter_mut().find(is_asking) {
             known.state = State::Refused;
         }
     }
-}
-
-fn lock(recent: &Mutex<Recent>) -> MutexGuard<'_, Recent> {
-    recent.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -4,12 +4,13 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::{Notify, watch};
 use uuid::Uuid;
 
 use crate::error::Result;
+use crate::log::locked;
 use crate::model::ConversationId;
 
 /// What is recorded now.
@@ -88,7 +89,7 @@ pub(crate) struct Registered {
 
 impl Exchanges {
     fn lock(&self) -> MutexGuard<'_, HashMap<Uuid, Running>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.running)
     }
 
     /// Registers an answer: also whether it is to stop.
@@ -199,7 +200,7 @@ impl Exchanges {
 
     /// The key of an owner's digests. Only one call makes it, and others wait for that.
     pub(crate) fn key_of(&self, owner: &str, make: impl FnOnce() -> Result<[u8; 32]>) -> Result<[u8; 32]> {
-        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = locked(&self.keys);
         if let Some(key) = keys.get(owner) {
             return Ok(*key);
         }
@@ -257,12 +258,12 @@ pub(crate) struct Recent(Mutex<VecDeque<(Uuid, Known)>>);
 
 impl Recent {
     pub(crate) fn find(&self, exchange: Uuid) -> Option<Known> {
-        let recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let recent = locked(&self.0);
         recent.iter().rev().find(|(known, _)| *known == exchange).map(|(_, known)| known.clone())
     }
 
     pub(crate) fn keep(&self, exchange: Uuid, known: Known) {
-        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recent = locked(&self.0);
         recent.push_back((exchange, known));
         let mut bytes: usize = recent.iter().map(|(_, known)| known.bytes.len()).sum();
         while bytes > RECENT {

@@ -1,11 +1,12 @@
 //! What finds conversations by their words: a search index, opened when the first one is searched for.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::Semaphore;
 
 use crate::error::{Error, Result};
+use crate::log::locked;
 use crate::search::{Language, SearchIndex, SearchPage, SearchQuery};
 use crate::store::Store;
 
@@ -37,7 +38,7 @@ impl Finder {
     }
 
     fn index(&self) -> Result<Arc<SearchIndex>> {
-        let mut opened = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut opened = locked(&self.index);
         if let Some(index) = &*opened {
             return Ok(Arc::clone(index));
         }

@@ -18,6 +18,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::{Error, Result};
 use crate::log::Limits;
+use crate::log::locked;
 use crate::model::Timestamp;
 
 /// What owners begin with that no key has: the server keeps data of its own under them.
@@ -380,7 +381,7 @@ impl Sessions {
     /// Begins a session of a key; returns what the cookie holds.
     pub(crate) fn begin(&self, key: &str, now: Instant) -> Result<String> {
         let id = URL_SAFE_NO_PAD.encode(random::<32>()?);
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = locked(&self.open);
         open.retain(|_, session| now.saturating_duration_since(session.begun) < self.lasts);
         while open.values().filter(|session| session.key == key).count() >= OF_KEY {
             end_oldest(&mut open, |session| session.key == key);
@@ -401,13 +402,13 @@ impl Sessions {
 
     /// The digest of the secret of a session's key, if the session has not ended.
     pub(crate) fn key_of(&self, id: &SessionId, now: Instant) -> Option<String> {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = locked(&self.open);
         let session = open.get(id).filter(|session| now.saturating_duration_since(session.begun) < self.lasts)?;
         Some(session.key.clone())
     }
 
     pub(crate) fn end(&self, id: &SessionId) {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        locked(&self.open).remove(id);
     }
 
     pub(crate) const fn lasts(&self) -> Duration {

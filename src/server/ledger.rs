@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::refusal::Refusal;
 use crate::error::{Error, Result};
-use crate::log::{Around, Log, Order, Reading, View, Visit};
+use crate::log::{Around, Log, Order, Reading, View, Visit, locked};
 use crate::store::Store;
 
 /// How long a request waits for others to give bytes back.
@@ -62,7 +62,7 @@ impl Ledger {
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.held)
     }
 
     /// Room of an owner, which holds nothing yet.
@@ -103,10 +103,6 @@ pub(crate) struct Room {
     bytes: Mutex<usize>,
     /// What did not fit the last time.
     wanted: Mutex<usize>,
-}
-
-fn locked(number: &Mutex<usize>) -> MutexGuard<'_, usize> {
-    number.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Room {

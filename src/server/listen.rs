@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -32,6 +32,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::app::App;
 use crate::error::{Error, Result};
+use crate::log::locked;
 
 /// The most bytes of a request's head, and of one read or write.
 const BUFFER: usize = 64 * 1024;
@@ -181,7 +182,7 @@ struct First {
 
 impl Silent {
     fn locked(&self) -> MutexGuard<'_, HashMap<IpAddr, VecDeque<Arc<Notify>>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
 
     fn begin(self: &Arc<Self>, address: IpAddr) -> Arc<First> {

@@ -10,6 +10,7 @@ use tokio::task::spawn_blocking;
 
 use super::metrics::Metrics;
 use super::refusal::Refusal;
+use crate::log::locked;
 use crate::model::ConversationId;
 
 /// Threads for calls of the store.
@@ -104,7 +105,7 @@ impl Streams {
             Refusal { retry_after: Some(5), ..Refusal::new(429, "too_many_streams", message) }
         };
         let room = Arc::clone(&self.room).try_acquire_owned().map_err(|_| full())?;
-        let mut streams = self.of.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut streams = locked(&self.of);
         let open = streams.entry(key.to_owned()).or_default();
         if *open >= self.per_key {
             return Err(full());
@@ -116,7 +117,7 @@ impl Streams {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        let mut streams = self.streams.of.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut streams = locked(&self.streams.of);
         if let Some(open) = streams.get_mut(&self.key) {
             *open = open.saturating_sub(1);
             if *open == 0 {
@@ -137,7 +138,7 @@ impl Rates {
             return Ok(());
         }
         let rate = f64::from(per_second);
-        let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = locked(&self.0);
         let (tokens, filled) = buckets.entry(key.to_owned()).or_insert((rate, now));
         *tokens = rate.min(*tokens + now.saturating_duration_since(*filled).as_secs_f64() * rate);
         *filled = now;

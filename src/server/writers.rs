@@ -3,11 +3,11 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use super::room::Stream;
-use crate::log::{OpenMessage, Receipt};
+use crate::log::{OpenMessage, Receipt, locked};
 
 /// The most finished messages that are known, for clients that did not get the answer.
 const FINISHED: usize = 16_384;
@@ -40,10 +40,6 @@ pub(crate) struct State {
     pub(crate) finished: Option<Receipt>,
     /// Until it is finished.
     pub(crate) room: Option<Stream>,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Writer {

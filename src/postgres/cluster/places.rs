@@ -1,10 +1,11 @@
 //! Where conversations were last seen: a guess, which an answer that may be wrong corrects.
 
 use std::collections::HashMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use super::member::bucket_of;
+use crate::log::locked;
 use crate::model::ConversationId;
 
 /// Forks whose places are remembered.
@@ -49,7 +50,7 @@ impl Places {
 
     /// Where a conversation was last seen, or should be.
     pub(super) fn of(&self, id: ConversationId) -> Place {
-        let placed = self.placed.lock().unwrap_or_else(PoisonError::into_inner).get(&id).copied();
+        let placed = locked(&self.placed).get(&id).copied();
         self.at(placed.unwrap_or_else(|| bucket_of(id)))
     }
 
@@ -85,7 +86,7 @@ impl Places {
 
     /// Notes in which bucket a fork is; nothing, if it is in that of its id.
     pub(super) fn note_fork(&self, id: ConversationId, bucket: Option<u64>) {
-        let mut placed = self.placed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut placed = locked(&self.placed);
         let Some(bucket) = bucket else {
             placed.remove(&id);
             return;
@@ -111,11 +112,11 @@ impl Places {
 
     /// How often buckets had moved when each was in a cluster: by cluster.
     pub(super) fn settled(&self) -> Vec<u64> {
-        self.settled.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        locked(&self.settled).clone()
     }
 
     /// Notes that each bucket was in a cluster when they had moved so often.
     pub(super) fn settle(&self, moves: Vec<u64>) {
-        *self.settled.lock().unwrap_or_else(PoisonError::into_inner) = moves;
+        *locked(&self.settled) = moves;
     }
 }

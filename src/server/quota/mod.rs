@@ -9,7 +9,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use super::config::Bounds;
@@ -18,6 +18,7 @@ use super::proxy;
 use crate::error::{Error, Result};
 use crate::history::Cursor;
 use crate::log::limits::{check_chunk, check_messages};
+use crate::log::locked;
 use crate::log::{
     AppendOptions, Around, Changes, Control, Controlled, ExpectedHead, ForkAt, ListQuery, Log, NewConversation,
     OpenMessage, Order, Reading, Receipt, View,
@@ -285,7 +286,7 @@ impl Counter {
     pub(super) fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
         self.usages.stop();
-        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = locked(&self.thread).take();
         if let Some(thread) = thread {
             let _ = thread.join();
         }

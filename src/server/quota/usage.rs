@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
+use crate::log::locked;
 
 /// How long a count is good: what else changes what is stored, a redaction or another server, is seen then.
 const FRESH: Duration = Duration::from_secs(3_600);
@@ -74,18 +75,18 @@ impl Usages {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Usage>> {
-        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.owners)
     }
 
     /// Asks for a count.
     fn ask(&self, owner: &str) -> bool {
-        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let queue = locked(&self.queue);
         queue.as_ref().is_some_and(|queue| queue.send(owner.to_owned()).is_ok())
     }
 
     /// No more counts.
     pub(super) fn stop(&self) {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).take();
+        locked(&self.queue).take();
         self.counted.notify_all();
     }
 
