@@ -233,13 +233,7 @@ pub(crate) fn first_half_at_end(text: &str) -> Option<usize> {
 /// The positions of lone surrogate escapes. Outside of strings JSON has no backslash, so strings need no tracking.
 fn lone_surrogates(text: &str) -> Vec<usize> {
     let (mut lone, mut at, bytes) = (Vec::new(), 0, text.as_bytes());
-    while at < bytes.len() {
-        // Within a character there is no escape. Its bytes are passed one by one.
-        let Some(rest) = text.get(at..) else {
-            at += 1;
-            continue;
-        };
-        let Some(next) = rest.find('\\') else { break };
+    while let Some(next) = bytes.get(at..).and_then(|rest| memchr::memchr(b'\\', rest)) {
         at += next;
         match escaped_unit(bytes, at) {
             None => at += 2,

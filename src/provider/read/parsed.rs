@@ -229,22 +229,21 @@ pub(crate) fn push_parted(
     rest: Fields<'_>,
     Place { field, items, chunks: spots }: Place,
 ) {
-    let is_result = |(chunk, _): &(Chunk, Spot)| matches!(chunk.body, Body::ToolResult { .. });
-    let placed = chunks.into_iter().zip(spots);
-    let (results, said): (Vec<_>, Vec<_>) = match role {
-        Role::User => placed.partition(is_result),
-        _ => (Vec::new(), placed.collect()),
-    };
-    let mut push = |role: Role, placed: Vec<(Chunk, Spot)>| {
-        let (chunks, spots): (Vec<Chunk>, Vec<Spot>) = placed.into_iter().unzip();
+    let is_result = |chunk: &Chunk| matches!(chunk.body, Body::ToolResult { .. });
+    let mut push = |role: Role, chunks: Vec<Chunk>, spots: Vec<Spot>| {
         parsed.push(Message::new(role, chunks), Place { field: field.clone(), items: items.clone(), chunks: spots });
     };
-    let has_results = !results.is_empty();
-    if has_results {
-        push(Role::Tool, results);
-    }
-    if !has_results || !said.is_empty() {
-        push(role, said);
+    if role != Role::User || !chunks.iter().any(is_result) {
+        push(role, chunks, spots);
+    } else if chunks.iter().all(is_result) {
+        push(Role::Tool, chunks, spots);
+    } else {
+        let placed = chunks.into_iter().zip(spots);
+        let (results, said): (Vec<_>, Vec<_>) = placed.partition(|(chunk, _)| is_result(chunk));
+        for (role, placed) in [(Role::Tool, results), (role, said)] {
+            let (chunks, spots) = placed.into_iter().unzip();
+            push(role, chunks, spots);
+        }
     }
     if let Some(message) = parsed.messages.last_mut() {
         message.metadata.extra = rest.extra(Owner::Message);

@@ -6,7 +6,7 @@ use std::mem;
 use super::parsed::Parsed;
 use crate::history::ReportLine;
 use crate::history::report::Fact;
-use crate::model::{Body, Message, Role};
+use crate::model::{Body, Chunk, Message, Role};
 
 /// Where a chunk is: the message, and the chunk in it.
 type Site = (usize, usize);
@@ -22,6 +22,14 @@ struct Turn {
 /// names; if it names none, the next. The same where the calls are without ids, and the results are not. Where there are more
 /// such results than open calls, nobody knows which of them answer, and they stay as they are.
 pub(crate) fn answer_open_calls(parsed: &mut Parsed) {
+    let lacks_id = |chunk: &Chunk| match &chunk.body {
+        Body::ToolCall { id, .. } => id.is_empty(),
+        Body::ToolResult { tool_call_id, .. } => tool_call_id.is_empty(),
+        _ => false,
+    };
+    if !parsed.messages.iter().flat_map(|message| &message.chunks).any(lacks_id) {
+        return;
+    }
     let turns = turns(&parsed.messages);
     let counts = Counts::of(&parsed.messages);
     let given: Vec<(Site, String)> = turns.into_iter().flat_map(|turn| turn.given(&parsed.messages, &counts)).collect();

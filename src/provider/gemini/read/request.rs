@@ -105,16 +105,16 @@ fn parts(fields: &mut Fields<'_>, provider: &str, notes: &mut Notes<'_>) -> Vec<
 
 /// The chunks of a part: one, or, where it carries several data at a time (GM-05), one of each.
 fn chunks(raw: &RawValue, provider: &str, names: &mut Names) -> Vec<Chunk> {
-    match apart(raw) {
+    let Some(fields) = Fields::of(raw) else { return other_part(raw, provider).into_iter().collect() };
+    match apart(&fields) {
         Some(parts) => parts.iter().filter_map(|raw| part(raw, Origin::Request, provider, names)).collect(),
-        None => part(raw, Origin::Request, provider, names).into_iter().collect(),
+        None => fields_part(fields, raw, Origin::Request, provider, names).into_iter().collect(),
     }
 }
 
 /// A part of several data as several parts. What is beside the data goes with the call, since calls are what has to be
 /// signed, or with the first of them.
-fn apart(raw: &RawValue) -> Option<Vec<Box<RawValue>>> {
-    let fields = Fields::of(raw)?;
+fn apart(fields: &Fields<'_>) -> Option<Vec<Box<RawValue>>> {
     let is_data = |name: &str| DATA.iter().any(|data| is_spelling_of(data, name));
     let data: Vec<(&str, &RawValue)> = fields.present().filter(|(name, _)| is_data(name)).collect();
     if data.len() < 2 {
@@ -148,9 +148,24 @@ pub(crate) enum Origin {
 /// The part as a chunk; it is kept as it came where the chunk would not give it back. What is not known becomes an opaque
 /// one of this provider.
 pub(crate) fn part(raw: &RawValue, origin: Origin, provider: &str, names: &mut Names) -> Option<Chunk> {
-    let Some(mut fields) = Fields::of(raw) else {
-        return string(raw).map(Chunk::text).or_else(|| opaque("part", raw, provider));
-    };
+    match Fields::of(raw) {
+        Some(fields) => fields_part(fields, raw, origin, provider, names),
+        None => other_part(raw, provider),
+    }
+}
+
+/// What is no object, in the place of a part.
+fn other_part(raw: &RawValue, provider: &str) -> Option<Chunk> {
+    string(raw).map(Chunk::text).or_else(|| opaque("part", raw, provider))
+}
+
+fn fields_part(
+    mut fields: Fields<'_>,
+    raw: &RawValue,
+    origin: Origin,
+    provider: &str,
+    names: &mut Names,
+) -> Option<Chunk> {
     let thought = take(&mut fields, "thought").is_some_and(|raw| raw.get() == "true");
     let signature = take(&mut fields, "thoughtSignature").and_then(string);
     let signature = signature.filter(|signature| !signature.is_empty() && signature != NO_SIGNATURE);
@@ -275,9 +290,10 @@ fn output(raw: &RawValue) -> (Output, Option<bool>) {
     let wrapped = (!is_given).then(|| format!("{{\"result\":{}}}", json::compact(raw.get())));
     let wrapped = wrapped.and_then(|object| RawValue::from_string(object).ok());
     let raw = wrapped.as_deref().unwrap_or(raw);
+    // With another field beside it, it would be written otherwise.
+    let fields = Fields::of(raw).filter(|fields| fields.names().count() == 1);
     let of = |key: &str| {
-        let mut fields = Fields::of(raw)?;
-        let texts = texts(fields.take(key)?)?;
+        let texts = texts(fields.as_ref()?.peek(key)?)?;
         let written = serde_json::to_string(&serde_json::json!({ key: texts.value() })).unwrap_or_default();
         (written == raw.get()).then_some(texts)
     };

@@ -237,10 +237,10 @@ const THINKING: &[&str] = &["reasoning_content", "reasoning"];
 /// Takes the thinking out of a message, or out of a piece of one: the field's name, the text, and the fields that it stood
 /// in. Some servers say it twice: the first counts.
 pub(crate) fn thinking(fields: &mut Fields<'_>) -> Option<(&'static str, String, Option<Native>)> {
-    let found = THINKING.iter().filter_map(|name| Some((*name, fields.string(name)?)));
-    let found: Vec<(&'static str, String)> = found.filter(|(_, text)| !text.is_empty()).collect();
-    let names: Vec<String> = found.iter().map(|(name, _)| format!("\"{name}\":\"\"")).collect();
-    let (name, text) = found.into_iter().next()?;
-    let json = Json::new(format!("{{{}}}", names.join(","))).ok();
+    let mut said =
+        THINKING.iter().filter_map(|name| Some((*name, fields.string(name).filter(|text| !text.is_empty())?)));
+    let (name, text) = said.next()?;
+    let others: String = said.map(|(other, _)| format!(",\"{other}\":\"\"")).collect();
+    let json = Json::new(format!("{{\"{name}\":\"\"{others}}}")).ok();
     Some((name, text, json.map(|json| Native { wire: NAME.to_owned(), json })))
 }

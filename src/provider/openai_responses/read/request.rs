@@ -71,21 +71,23 @@ impl Items {
     fn take(&mut self, at: usize, raw: &RawValue) {
         let mut notes = Notes::new(self.parsed.messages.len(), "input", Some(at), &mut self.parsed.notes);
         let fields = Fields::of(raw);
-        let given = match &fields {
-            Some(fields) => given(fields, raw, &mut notes),
+        let kind = fields.as_ref().map(kind).unwrap_or_default();
+        let given = match fields {
+            Some(fields) => given(&kind, fields, raw, &mut notes),
             // A string is what the user said.
-            None => Some(stranger(raw, "item", opaque("item", raw), &mut notes)),
+            None => Ok(stranger(raw, "item", opaque("item", raw), &mut notes)),
         };
         let place = notes.into_place();
-        if let Some(message) = given {
-            self.parsed.push(message, place);
-            self.last = Last::Given;
-            return;
-        }
-        let fields = fields.unwrap_or_default();
-        let kind = kind(&fields);
+        let fields = match given {
+            Err(fields) => fields,
+            Ok(message) => {
+                self.parsed.push(message, place);
+                self.last = Last::Given;
+                return;
+            }
+        };
         let mut spots = Vec::new();
-        let chunks = said(fields, raw, Origin::Request, &mut spots);
+        let chunks = said_as(&kind, fields, raw, Origin::Request, &mut spots);
         let is_kept = |chunk: &Chunk| {
             chunk.native.as_ref().is_some_and(|native| native.json.as_str() == json::compact(raw.get()))
         };
@@ -115,31 +117,37 @@ const OUTPUTS: &[&str] = &["function_call_output", "custom_tool_call_output"];
 const STRAY_PARTS: &[&str] =
     &["text", "input_text", "input_image", "input_file", "input_audio", "image_url", "file", "image", "document"];
 
-/// The message that an item is; `None` if the model said it.
-fn given(fields: &Fields<'_>, raw: &RawValue, notes: &mut Notes<'_>) -> Option<Message> {
-    let kind = kind(fields);
-    match kind.as_str() {
-        "message" => message(fields.clone(), notes),
-        kind if OUTPUTS.contains(&kind) => Some(output(fields.clone(), notes)),
+/// The message that an item is; its fields if the model said it.
+fn given<'a>(
+    kind: &str,
+    fields: Fields<'a>,
+    raw: &RawValue,
+    notes: &mut Notes<'_>,
+) -> std::result::Result<Message, Fields<'a>> {
+    match kind {
+        "message" => message(fields, notes),
+        kind if OUTPUTS.contains(&kind) => Ok(output(fields, notes)),
         // A part in the place of a message.
-        kind if STRAY_PARTS.contains(&kind) => Some(Message::new(Role::User, part(raw))),
+        kind if STRAY_PARTS.contains(&kind) => Ok(Message::new(Role::User, part(raw))),
         kind if is_given(kind, fields.peek("execution").is_some_and(|raw| raw.get() == "\"client\"")) => {
-            Some(Message::new(Role::User, opaque(kind, raw)))
+            Ok(Message::new(Role::User, opaque(kind, raw)))
         }
-        _ => None,
+        _ => Err(fields),
     }
 }
 
-fn message(mut fields: Fields<'_>, notes: &mut Notes<'_>) -> Option<Message> {
-    let name = fields.text("role").unwrap_or_default();
+fn message<'a>(mut fields: Fields<'a>, notes: &mut Notes<'_>) -> std::result::Result<Message, Fields<'a>> {
+    let name = fields.peek("role").map(text).unwrap_or_default();
     if ROLE_NAMES.find(&name) == Some(Role::Tool) {
         notes.push(Fact::ToolMessageAsOutput);
-        return Some(output(fields, notes));
+        fields.take("role");
+        return Ok(output(fields, notes));
     }
     let role = ROLE_NAMES.role(&name, Role::User, notes);
     if role == Role::Assistant {
-        return None;
+        return Err(fields);
     }
+    fields.take("role");
     let mut message = Message::new(role, []);
     match fields.array("content") {
         Some(parts) => message.chunks = notes.each(".content", parts, |raw, _| part(raw)),
@@ -151,7 +159,7 @@ fn message(mut fields: Fields<'_>, notes: &mut Notes<'_>) -> Option<Message> {
     fields.take("type");
     message.metadata.id = fields.string("id");
     message.metadata.extra = fields.extra(Owner::Message);
-    Some(message)
+    Ok(message)
 }
 
 /// The output of a call. A chat's tool message has its content in place of it, and another name for the id.
@@ -286,14 +294,17 @@ const OF_AN_ANSWER: &[&str] = &["id", "status"];
 /// The item as chunks; it is kept as it came where they would not give it back. What is not known becomes an opaque one.
 /// `spots` gets where in the item each chunk was read.
 pub(crate) fn said(fields: Fields<'_>, raw: &RawValue, origin: Origin, spots: &mut Vec<Spot>) -> Vec<Chunk> {
-    let kind = kind(&fields);
-    let chunks = match kind.as_str() {
+    said_as(&kind(&fields), fields, raw, origin, spots)
+}
+
+fn said_as(kind: &str, fields: Fields<'_>, raw: &RawValue, origin: Origin, spots: &mut Vec<Spot>) -> Vec<Chunk> {
+    let chunks = match kind {
         "message" => said_message(fields, raw, origin, spots),
         "reasoning" => Some(vec![reasoning(fields, raw, origin)]),
         "function_call" | "custom_tool_call" => call(fields, raw, origin).map(|chunk| vec![chunk]),
         _ => None,
     };
-    let chunks = chunks.unwrap_or_else(|| opaque(&kind, raw).into_iter().collect());
+    let chunks = chunks.unwrap_or_else(|| opaque(kind, raw).into_iter().collect());
     spots.resize(chunks.len(), Spot::default());
     chunks
 }
