@@ -494,25 +494,54 @@ fn an_answer_is_waited_for_though_another_session_has_the_same() {
 
 #[test]
 fn an_answer_that_ends_after_its_call_was_repeated_is_hidden() {
-    let (recorder, wire, path) = (Recorder::open(), Wire::Anthropic, "/v1/messages");
-    let of = [("x-session-id", "s")];
-    let events = |said: &[Value]| wire.events(said, 1);
-    let mut open = begin(&recorder, "s", waiting(&events(&wire.text("The first answer.", 1)), 4, 1));
-    open.until_length(events(&wire.text("The first answer.", 1))[..4].concat().len());
-    // The client goes, and asks again; the first answer still comes.
+    let (wire, path, of) = (Wire::Anthropic, "/v1/messages", [("x-session-id", "s")]);
+    let events = |text: &str| wire.events(&wire.text(text, 1), 1);
+    let said = |role: &str, text: &str| json!({ "role": role, "content": text });
+    // Before its first word, and after it.
+    for count in [1, 4] {
+        let recorder = Recorder::open();
+        let first = events("The first answer.");
+        let mut open = begin(&recorder, "s", waiting(&first, count, 1));
+        open.until_length(first[..count].concat().len());
+        // The client goes, and asks again; the first answer still comes.
+        let first = passed(open, false).exchange;
+        let mut list = vec![said("user", "hi")];
+        let mut ask = |more: Option<(&str, &str)>, answer: &str| {
+            list.extend(more.into_iter().flat_map(|(got, asked)| [said("assistant", got), said("user", asked)]));
+            let body = json!({ "model": "m", "stream": true, "messages": list });
+            let got = recorder.ask(path, &of, &body, Reply::of_events(&events(answer)));
+            let settled = recorder.settled(&got.exchange);
+            (settled["how"].as_str().unwrap().to_owned(), settled["conversation"].as_str().unwrap().to_owned())
+        };
+        assert_eq!(ask(None, "The second answer.").0, "attempt", "{count}");
+        assert_eq!(ask(Some(("The second answer.", "on")), "yes").0, "continued", "{count}");
+        recorder.go_on();
+        assert_eq!(recorder.settled(&first)["state"], "complete");
+        let (how, conversation) = ask(Some(("yes", "more")), "no");
+        assert_eq!(how, "continued", "{count}");
+        let wanted =
+            ["user: hi", "assistant: The second answer.", "user: on", "assistant: yes", "user: more", "assistant: no"];
+        assert_eq!(said::by_messages(&recorder.messages(&conversation)), wanted, "{count}");
+    }
+}
+
+#[test]
+fn an_answer_stays_if_its_repetition_got_none() {
+    let (recorder, wire) = (Recorder::open(), Wire::Anthropic);
+    let events = wire.events(&wire.text("The first answer.", 1), 1);
+    let mut open = begin(&recorder, "s", waiting(&events, 4, 1));
+    open.until_length(events[..4].concat().len());
     let first = passed(open, false).exchange;
-    let said = wire.text("The second answer.", 1);
-    let again = recorder.ask(path, &of, &hi(wire), Reply::of_events(&events(&said)));
-    let next = going_on(wire, hi(wire), &said);
-    let next = recorder.ask(path, &of, &next, Reply::of_events(&events(&wire.text("yes", 1))));
-    let next = recorder.settled(&next.exchange);
-    let hows = [&recorder.settled(&again.exchange)["how"], &next["how"]];
-    assert_eq!(hows, ["attempt", "continued"]);
+    let overloaded =
+        Reply::error(529, &json!({ "type": "error", "error": { "type": "overloaded_error", "message": "No." } }));
+    let again = recorder.ask("/v1/messages", &[("x-session-id", "s")], &hi(wire), overloaded);
+    assert_eq!(recorder.settled(&again.exchange)["how"], "attempt");
     recorder.go_on();
-    assert_eq!(recorder.settled(&first)["state"], "complete");
-    let messages = recorder.messages(next["conversation"].as_str().unwrap());
-    let said = ["user: hi", "assistant: The second answer.", "user: hi", "assistant: yes"];
-    assert_eq!(said::by_messages(&messages), said);
+    let first = recorder.settled(&first);
+    assert_eq!(first["state"], "complete");
+    assert_eq!(stored(&recorder, &first), heard(wire, &events));
+    let messages = recorder.messages(first["conversation"].as_str().unwrap());
+    assert_eq!(said::by_messages(&messages), ["user: hi", "assistant: The first answer."]);
 }
 
 /// The client asks at once: what it got is not all stored yet.
@@ -539,6 +568,10 @@ fn the_turn_after_a_retry_that_begins_like_the_cut_answer_is_recorded() {
         assert_eq!(hows, ["new", "attempt", "continued", "attempt", "continued", "attempt"], "{settled:?}");
         let states: Vec<&str> = settled.iter().map(|settled| settled["state"].as_str().unwrap()).collect();
         assert_eq!(states, ["cut", "complete", "cut", "complete", "cut", "complete"]);
+        // Of the cut answers nothing is shown.
+        let messages = recorder.messages(settled[0]["conversation"].as_str().unwrap());
+        list.pop();
+        assert_eq!(said::by_messages(&messages), said::by_items(wire, &list));
     }
 }
 

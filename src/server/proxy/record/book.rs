@@ -26,8 +26,6 @@ const OWNER: &str = "convo:proxy";
 const END: &str = "end ";
 /// What the key of a book begins with, before the owner.
 const OF: &str = "owner ";
-/// The most entries with one digest that are looked at, the newest first.
-const SAME: usize = 256;
 
 /// A call of a model, when its request was stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -337,8 +335,8 @@ impl<'a> Book<'a> {
     }
 
     /// The calls whose requests had this digest, the newest first.
-    pub(super) fn asked(&self, digest: &Digest) -> Result<Vec<Entry>> {
-        self.find(&asked_id(digest), SAME)
+    pub(super) fn asked(&self, digest: &Digest, most: usize) -> Result<Vec<Entry>> {
+        self.find(&asked_id(digest), most)
     }
 
     /// The conversations that began last in a scope, the newest first. One may be there twice.

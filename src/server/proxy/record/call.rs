@@ -19,6 +19,7 @@ use super::sent::Requests;
 use super::turns::Turns;
 use super::voice::{Place, Voice};
 use crate::error::Error;
+use crate::history::StoredMessage;
 use crate::model::{Body, Chunk, ConversationId, FinishReason, Json, Name, Role};
 use crate::provider::{Decoder, Event, Target, parse};
 use crate::server::app::App;
@@ -46,6 +47,8 @@ const WORDS: usize = 1_000;
 const RACES: usize = 5;
 /// The most choices of one answer that are stored.
 const CHOICES: u64 = 16;
+/// The most attempts of a call that are looked at, where one of them ends.
+const ATTEMPTS: usize = 32;
 
 /// What came of looking for a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -337,7 +340,8 @@ impl Call {
             None => _ = self.unrecorded.get_or_insert(State::Unreadable),
         }
         if status.is_success() && self.asked.fetched.is_none() {
-            let id = |choice| if choice == 0 { self.exchange() } else { Uuid::now_v7() };
+            // In the order of time they stand beside their call.
+            let id = |choice: u64| Uuid::from_u128(self.exchange().as_u128().wrapping_add(choice.into()));
             let voice = |at| Voice::new(self.asked.target, at, id(at));
             let voice = |at| if self.is_background { voice(at).in_the_background() } else { voice(at) };
             self.voices = (0..self.choices).map(voice).collect();
@@ -547,32 +551,48 @@ impl Call {
                 _ => State::Complete,
             },
         };
-        let hidden = if state == State::Complete && !self.has_left { Ok(()) } else { self.hide_if_repeated() };
+        if state != State::Complete || self.has_left {
+            // That it stays shown is no reason not to note the end.
+            if let Err(refusal) = self.hide_if_passed_over() {
+                tracing::warn!(exchange = %self.exchange(), error = %refusal.message, "an answer is shown beside another one");
+            }
+        }
         self.note(state)?;
-        hidden.map(|()| state)
+        Ok(state)
     }
 
-    /// Hides an answer that failed, if its call was repeated while it ran: the client goes on from another one.
-    fn hide_if_repeated(&self) -> Result<(), Refusal> {
-        let Some(placed) = &self.placed else { return Ok(()) };
-        let (entry, own) = (&placed.entry, self.exchange());
-        let book = Book::open(&self.store, &self.app.exchanges, &self.asked.caller.owner)?;
-        let is_choice = |id: Uuid| self.voices.iter().any(|voice| voice.id == id);
-        let repeats = |other: &Entry| {
-            let is_here = other.conversation == entry.conversation && other.from == entry.from;
-            // Ids are in the order of time.
-            is_here && other.exchange > own && !is_choice(other.exchange)
-        };
-        if !book.asked(&placed.asked)?.iter().any(repeats) {
+    /// Hides an answer that failed, or was not delivered, if the client went on without it while it ran: it asked again, and that
+    /// call has an answer or runs, or it asked something else.
+    fn hide_if_passed_over(&self) -> Result<(), Refusal> {
+        let own: Vec<u64> = self.voices.iter().filter_map(|voice| voice.message).collect();
+        let Some(placed) = self.placed.as_ref().filter(|_| !own.is_empty() && self.asked.fetched.is_none()) else {
             return Ok(());
-        }
+        };
+        let (entry, exchange) = (&placed.entry, self.exchange());
+        // What is placed meanwhile sees the end of this answer, or is seen here.
+        let _alone = self.app.appending.alone(ConversationId::from_bytes(entry.scope));
+        let book = Book::open(&self.store, &self.app.exchanges, &self.asked.caller.owner)?;
         let name = book.own(entry.conversation);
-        for index in self.voices.iter().filter_map(|voice| voice.message) {
-            if book.message(&name, index)?.is_some_and(|stored| recorded::has_failed(&stored)) {
-                match self.store.remove(&name, index, None) {
-                    Ok(_) | Err(Error::NotFound { .. } | Error::BeingWritten { .. }) => {}
-                    Err(error) => return Err(error.into()),
-                }
+        let is_here = |other: &Entry| other.conversation == entry.conversation && other.from == entry.from;
+        let attempts: Vec<Entry> = book.asked(&placed.asked, ATTEMPTS)?.into_iter().filter(is_here).collect();
+        let is_choice = |id: Uuid| self.voices.iter().any(|voice| voice.id == id);
+        let mut is_repeated = false;
+        // Ids are in the order of time.
+        for later in attempts.iter().filter(|other| other.exchange > exchange && !is_choice(other.exchange)) {
+            is_repeated |= book.ended(later.exchange)?.is_none_or(|end| end.message.is_some());
+        }
+        let shown = self.store.messages(&name, entry.from, ATTEMPTS + own.len())?;
+        for index in own {
+            let Some(stored) = book.message(&name, index)?.filter(recorded::has_failed) else { continue };
+            let asks_on =
+                |other: &StoredMessage| other.message.role != Role::Assistant && other.last_seq < stored.last_seq;
+            let is_kept = attempts.iter().any(|other| other.kept.contains(&index));
+            if is_kept || !is_repeated && !shown.iter().any(asks_on) {
+                continue;
+            }
+            match self.store.remove(&name, index, None) {
+                Ok(_) | Err(Error::NotFound { .. } | Error::BeingWritten { .. }) => {}
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(())

@@ -7,23 +7,25 @@
 //! 2. A beginning of what follows the last answer was asked, in this scope, and got no answer: it goes on there.
 //! 3. The model's last run is the echo of a recorded answer: it goes on after that, or leaves there.
 //!    So do the last runs together, if the calls of one answer came back in turn.
-//! 4. All runs are equal, but what was given to the model in between is not: the client has rewritten its past. This comes before
-//!    answers that only others got.
+//! 4. All runs are equal, but what was given to the model in between is not: the client has rewritten its past.
 //! 5. An earlier run is the echo of a recorded answer: it leaves there.
 
 use super::book::{Entry, How};
 use super::echo::{self, Echo, Kept, chunks, is_text, same};
 use super::meaning::{is_made_up, is_random, said};
 use super::plan::{Echoed, Placed, Plan, Request, kept_by_client};
-use super::recorded::{Answer, Recorded, is_last, siblings};
+use super::recorded::{Answer, Recorded, end_of, is_last, siblings};
 use super::scope::Elsewhere;
 use super::turns::{Part, Run};
 use crate::error::{Error, Result};
+use crate::history::{MessageState, StoredMessage};
 use crate::log::{hidden, reading};
 use crate::model::{Body, Chunk, ConversationId, Message, Name, Role};
 
 /// The most chunks of an answer that are hidden one by one: each is an entry of its own.
 const HIDDEN: usize = 64;
+/// Of late answers that stand behind a call, one more than are passed over.
+const LATE: usize = 5;
 /// The most calls of one answer that are looked for, where they come back in turn.
 const IN_TURN: usize = 32;
 /// An answer of so many bytes is no other's by chance.
@@ -99,15 +101,11 @@ impl<'a> Request<'a> {
                 |entry: &Entry| self.is_users(entry) && entry.calls.is_none_or(|calls| calls == run.calls);
             let asked = self.nearest_first(self.recorded(&run.before, is_possible)?);
             let said: Vec<&Chunk> = chunks(self.turns.run_messages(run)).collect();
-            let echoed = || self.echoed(run, &said, &asked);
-            let is_own = |recorded: &Recorded| recorded.entry.scope == self.scope.digest;
-            let found = match number {
-                0 if asked.iter().any(is_own) => echoed()?.or_else(|| self.rewritten())?,
-                // What a session has comes before equal answers that others got.
-                0 => self.in_turn(run, asked.is_empty())?.or_else(|| self.rewritten())?.or_else(echoed)?,
-                // Who cleared an early result goes on, and leaves nothing.
-                _ => echoed()?,
-            };
+            let mut found = self.echoed(run, &said, &asked)?;
+            // Who cleared an early result goes on, and leaves nothing.
+            if number == 0 {
+                found = found.or_else(|| self.in_turn(run, asked.is_empty()))?.or_else(|| self.rewritten())?;
+            }
             match found {
                 Echoed::Plan(plan) => return Ok(Some(*plan)),
                 Echoed::Wait => return Ok(None),
@@ -266,12 +264,17 @@ impl<'a> Request<'a> {
     fn echoed(&self, run: &Run, echoed: &[&Chunk], asked: &[Recorded]) -> Result<Echoed<'a>> {
         // It may be that the client has an answer, and the store not yet.
         let mut may_come = false;
+        // The same of this scope's answers, which come first: known at the first one of others.
+        let mut own_may_come = None;
         for recorded in asked {
+            let is_own = recorded.entry.scope == self.scope.digest;
+            if !is_own {
+                own_may_come.get_or_insert(may_come);
+            }
             let Some(answer) = &recorded.answer else {
                 may_come |= recorded.runs() && !self.exchanges.is_unanswered(recorded.entry.exchange);
                 continue;
             };
-            let is_own = recorded.entry.scope == self.scope.digest;
             if !recorded.entry.has_session() && !self.is_evident(recorded, answer) {
                 continue;
             }
@@ -280,9 +283,10 @@ impl<'a> Request<'a> {
             match self.compare(&before, answer, echoed, is_lost) {
                 // All its words are stored, and its end is not yet.
                 Some(Echo::Whole) if answer.is_open && self.may_wait => may_come = true,
-                // A nearer answer may be the one, or a newer one the whole of it, and may not be stored yet.
-                Some(_) if self.may_wait && may_come => return Ok(Echoed::Wait),
-                Some(Echo::Part(_)) if self.may_wait && self.has_others() => return Ok(Echoed::Wait),
+                // Another scope got the same.
+                Some(_) if self.may_wait && own_may_come == Some(true) => return Ok(Echoed::Wait),
+                // A newer answer may be the whole of it, and may not be stored yet.
+                Some(Echo::Part(_)) if self.may_wait && (may_come || self.has_others()) => return Ok(Echoed::Wait),
                 Some(echo) => {
                     return Ok(Echoed::Plan(Box::new(self.after_run(run, recorded, asked, answer, echo))));
                 }
@@ -416,11 +420,22 @@ impl<'a> Request<'a> {
             }
         }
         let is_own = recorded.entry.scope == self.scope.digest;
-        if !is_own || !is_last(recorded, &siblings) || self.is_hidden(recorded, answer) || answer.is_open {
+        if !is_own || self.is_followed(recorded, &siblings) || self.is_hidden(recorded, answer) || answer.is_open {
             plan.leave_at = Some(answer.stored.last_seq);
             plan.how = How::Forked;
         }
         plan
+    }
+
+    /// Whether something follows a call and its attempts that counts. A late answer to an earlier call does not, nor what is hidden.
+    fn is_followed(&self, recorded: &Recorded, siblings: &[&Recorded]) -> bool {
+        if is_last(recorded, siblings) {
+            return false;
+        }
+        let is_late =
+            |stored: &StoredMessage| stored.message.role == Role::Assistant && stored.state == MessageState::Streaming;
+        let shown = self.book.store.messages(&recorded.name, end_of(recorded, siblings), LATE);
+        shown.map_or(true, |shown| shown.len() == LATE || !shown.iter().all(is_late))
     }
 
     /// Whether an answer was hidden, as another one was taken for the one that lives.

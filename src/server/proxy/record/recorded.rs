@@ -16,8 +16,9 @@ use crate::model::{Body, Chunk, FinishReason, Json, Name};
 
 /// A byte of an answer that is compared: as it is stored, as a message, and as what that means.
 const HELD: usize = 4;
-/// The most equal calls of this scope, and of others, whose answers are read.
+/// The most equal calls that are looked at, the newest first; and the most among which those of a session are looked for.
 const SAME: usize = 32;
+const MANY: usize = 256;
 
 /// A call that was recorded, as it is now.
 pub(super) struct Recorded {
@@ -70,11 +71,14 @@ impl Request<'_> {
     /// The calls under a digest that may count, as they are now.
     pub(super) fn recorded(&self, digest: &Digest, counts: impl Fn(&Entry) -> bool) -> Result<Vec<Recorded>> {
         let (mut found, mut held) = (Vec::new(), 0_usize);
-        let (mut own, mut others) = (0, 0);
-        for entry in self.book.asked(digest)?.into_iter().filter(counts) {
-            let alike = if entry.scope == self.scope.digest { &mut own } else { &mut others };
-            *alike += 1;
-            if *alike <= SAME
+        let is_own = |entry: &Entry| entry.scope == self.scope.digest;
+        let mut asked = self.book.asked(digest, SAME)?;
+        if self.scope.session.is_some() && asked.len() == SAME && !asked.iter().any(is_own) {
+            // Many sessions begin alike.
+            asked.extend(self.book.asked(digest, MANY)?.into_iter().skip(SAME).filter(is_own).take(SAME));
+        }
+        for entry in asked {
+            if counts(&entry)
                 && let Some(recorded) = self.read(entry)?
             {
                 let answer = recorded.answer.as_ref().map_or(0, |answer| message_bytes(&answer.stored.message));
@@ -184,10 +188,15 @@ pub(super) fn siblings<'r>(recorded: &Recorded, asked: &'r [Recorded]) -> Vec<&'
 
 /// Whether nothing follows a call in its conversation but its answer and other attempts.
 pub(super) fn is_last(recorded: &Recorded, siblings: &[&Recorded]) -> bool {
+    recorded.next_message <= end_of(recorded, siblings)
+}
+
+/// The index after a call, its answer, and other attempts.
+pub(super) fn end_of(recorded: &Recorded, siblings: &[&Recorded]) -> u64 {
     let answers = siblings.iter().filter_map(|sibling| Some(sibling.answer.as_ref()?.stored.index));
     let kept = siblings.iter().flat_map(|sibling| sibling.entry.kept.iter().copied());
     let after = answers.chain(kept).max().map_or(recorded.entry.from, |last| last.saturating_add(1));
-    recorded.next_message <= after.max(recorded.entry.from)
+    after.max(recorded.entry.from)
 }
 
 /// The finish reason of an answer that its provider still makes when the call ends.
