@@ -423,6 +423,11 @@ impl<'a> Request<'a> {
         if !is_own || self.is_followed(recorded, &siblings) || self.is_hidden(recorded, answer) || answer.is_open {
             plan.leave_at = Some(answer.stored.last_seq);
             plan.how = How::Forked;
+            // What is still written in the conversation ends in its fork.
+            let open = siblings.iter().filter_map(|sibling| sibling.answer.as_ref()).filter(|answer| answer.is_open);
+            let open =
+                open.map(|answer| answer.stored.index).filter(|at| *at != index && !recorded.entry.kept.contains(at));
+            plan.hide.extend(open.map(|at| (at, None)));
         }
         plan
     }
