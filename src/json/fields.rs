@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
+use std::marker::PhantomData;
 
-use serde::de::{MapAccess, Visitor};
+use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -29,6 +30,35 @@ impl<'a> Fields<'a> {
     /// Reads the text of an object.
     pub(crate) fn read(text: &'a str) -> serde_json::Result<Self> {
         serde_json::from_str(text)
+    }
+
+    /// Reads the text of an object, and in the same pass the value of one field as what it should be. `None` if it is something else,
+    /// or there twice, or the text is no object.
+    pub(crate) fn read_with<T: Deserialize<'a>>(text: &'a str, name: &str) -> Option<(Self, Option<T>)> {
+        struct With<'n, T>(&'n str, PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for With<'_, T> {
+            type Value = (Fields<'de>, Option<T>);
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let (mut pairs, mut with) = (Vec::new(), None);
+                while let Some(Name(name)) = map.next_key()? {
+                    if name != self.0 {
+                        pairs.push((name, map.next_value()?));
+                    } else if with.replace(map.next_value()?).is_some() {
+                        return Err(A::Error::duplicate_field("the list"));
+                    }
+                }
+                Ok((Fields(pairs), with))
+            }
+        }
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let read = deserializer.deserialize_map(With(name, PhantomData)).ok()?;
+        deserializer.end().ok()?;
+        Some(read)
     }
 
     /// The fields of a value that is an object.
@@ -112,11 +142,6 @@ impl<'a> Fields<'a> {
         self.take_if(name, array)
     }
 
-    /// Takes an array, whose items are read as objects if all of them are.
-    pub(crate) fn items(&mut self, name: &str) -> Option<Vec<Item<'a>>> {
-        self.take_if(name, items)
-    }
-
     /// The fields that are there, each with the value that counts. To look each name up by [`Fields::peek`] would take time by the
     /// square of their number.
     pub(crate) fn present(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
@@ -162,7 +187,7 @@ pub(crate) fn array(raw: &RawValue) -> Option<Vec<&RawValue>> {
 }
 
 /// An array's items. Arrays of objects alone, which are the rule, are read in one pass.
-fn items(raw: &RawValue) -> Option<Vec<Item<'_>>> {
+pub(crate) fn items(raw: &RawValue) -> Option<Vec<Item<'_>>> {
     if !raw.get().starts_with('[') {
         return None;
     }
@@ -252,20 +277,30 @@ mod tests {
     #[test]
     fn items_are_objects_or_what_they_are() {
         let read = |text: &str| {
-            let mut fields = Fields::read(text).unwrap();
-            let items = fields.items("a").map(|items| {
-                let shown = |item| match item {
-                    Item::Object(fields) => fields.names().collect::<Vec<_>>().join("+"),
-                    Item::Other(raw) => raw.get().to_owned(),
-                };
-                items.into_iter().map(shown).collect::<Vec<_>>()
-            });
-            (items, fields.names().count())
+            let shown = |item| match item {
+                Item::Object(fields) => fields.names().collect::<Vec<_>>().join("+"),
+                Item::Other(raw) => raw.get().to_owned(),
+            };
+            let fields = Fields::read(text).unwrap();
+            fields.peek("a").and_then(items).map(|items| items.into_iter().map(shown).collect::<Vec<_>>())
         };
-        let wanted = |items: &[&str]| (Some(items.iter().map(|item| (*item).to_owned()).collect()), 0);
+        let wanted = |items: &[&str]| Some(items.iter().map(|item| (*item).to_owned()).collect());
         assert_eq!(read(r#"{"a":[{"b":1,"c":{}},{}]}"#), wanted(&["b+c", ""]));
         assert_eq!(read(r#"{"a":[{"b":1},null,[{}], "d"]}"#), wanted(&["b", "null", "[{}]", r#""d""#]));
         assert_eq!(read(r#"{"a":[]}"#), wanted(&[]));
-        assert_eq!(read(r#"{"a":{"b":[]}}"#), (None, 1), "what is no array stays");
+        assert_eq!(read(r#"{"a":{"b":[]}}"#), None);
+    }
+
+    #[test]
+    fn one_field_is_read_in_the_same_pass() {
+        let read = |text| {
+            let (fields, list) = Fields::read_with::<Vec<u8>>(text, "a")?;
+            Some((fields.names().collect::<Vec<_>>().join("+"), list))
+        };
+        assert_eq!(read(r#"{"b":[1],"a":[1,2],"c":{}}"#), Some(("b+c".to_owned(), Some(vec![1, 2]))));
+        assert_eq!(read(r#" {"b":1} "#), Some(("b".to_owned(), None)));
+        for other in [r#"{"a":"x"}"#, r#"{"a":null}"#, r#"{"a":[1],"a":[2]}"#, r#"{"a":[1]} x"#, "[]", r#"{"a":[1]"#] {
+            assert_eq!(read(other), None, "{other}");
+        }
     }
 }

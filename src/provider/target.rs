@@ -12,7 +12,7 @@ use super::prompt::options::PromptOptions;
 use super::prompt::tool_id::NameRule;
 use super::read::answer::Decode;
 use super::read::forms::{GrowingTexts, ToolForm};
-use super::read::parsed::Parsed;
+use super::read::parsed::{Given, Parsed};
 use crate::error::Result;
 use crate::history::{ReportLine, StoredMessage};
 use crate::json::fields::Fields;
@@ -47,7 +47,7 @@ pub struct Wire {
     /// Makes a decoder of a provider's answers.
     pub(super) decode: fn(&'static str) -> Box<dyn Decode>,
     /// Takes the messages out of a request's fields. What it leaves there is no part of the conversation.
-    pub(super) parse: fn(Target, &mut Fields<'_>) -> Result<Parsed>,
+    pub(super) parse: for<'a> fn(Target, Given<'a>) -> Result<(Parsed, Fields<'a>)>,
     /// How its requests declare tools.
     pub(super) tools: ToolForm,
     /// What a target takes as a tool's name.

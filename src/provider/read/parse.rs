@@ -4,13 +4,12 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::parsed::{Parsed, no_messages};
+use super::parsed::{Given, Parsed, no_messages, not_json};
 use super::unnamed::answer_open_calls;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::history::ReportLine;
 use crate::history::report::{Fact, Surrogates};
 use crate::json::fields::Fields;
-use crate::provider::check::judge::NotJson;
 use crate::provider::target::Target;
 
 /// Reads the messages of a request: of a whole one, or of just the array of its messages.
@@ -54,11 +53,7 @@ impl<'a> Readable<'a> {
 
     /// The request as a value, without white space around it.
     pub(crate) fn raw(&self) -> Result<&RawValue> {
-        self.read()
-    }
-
-    fn read<'t, T: serde::Deserialize<'t>>(&'t self) -> Result<T> {
-        serde_json::from_str(&self.0).map_err(|error| Error::InvalidInput(NotJson::from(error).to_string()))
+        serde_json::from_str(&self.0).map_err(not_json)
     }
 
     /// The line for what was replaced.
@@ -79,16 +74,16 @@ impl<'a> Request<'a> {
     /// Takes a request apart. An array is that of the messages.
     pub(crate) fn read(target: Target, text: &'a Readable<'_>) -> Result<Self> {
         let wire = target.wire();
-        let mut rest = if text.get().trim_start().starts_with('{') {
-            text.read()?
+        let given = if text.get().trim_start().starts_with('{') {
+            Given::Object(text.get())
         } else {
             let list = text.raw()?;
             if !list.get().starts_with('[') {
                 return Err(no_messages(wire.messages));
             }
-            Fields::one(wire.messages, list)
+            Given::List(list)
         };
-        let mut parsed = (wire.parse)(target, &mut rest)?;
+        let (mut parsed, rest) = (wire.parse)(target, given)?;
         answer_open_calls(&mut parsed);
         if let Some(note) = text.note() {
             parsed.notes.insert(0, note);

@@ -3,14 +3,65 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::history::ReportLine;
 use crate::history::report::Fact;
-use crate::json::fields::{Fields, string};
+use crate::json::fields::{self, Fields, Item, string};
 use crate::model::extra::{Owner, json};
 use crate::model::{Body, Chunk, Message, Role};
+use crate::provider::check::judge::NotJson;
+
+/// A request, before its messages are taken out of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Given<'a> {
+    /// The text of an object.
+    Object(&'a str),
+    /// Just the list of its messages.
+    List(&'a RawValue),
+}
+
+impl<'a> Given<'a> {
+    /// The fields, and the items of the list of this name, objects or not. What stands in its place stays a field.
+    pub(crate) fn items(self, name: &str) -> Result<(Fields<'a>, Option<Vec<Item<'a>>>)> {
+        let objects = |objects: Vec<Fields<'a>>| objects.into_iter().map(Item::Object).collect();
+        self.read(name, objects, fields::items)
+    }
+
+    /// The fields, and the values of the list of this name.
+    pub(crate) fn values(self, name: &str) -> Result<(Fields<'a>, Option<Vec<&'a RawValue>>)> {
+        self.read(name, |values| values, fields::array)
+    }
+
+    /// In one pass, if the list is what it should be.
+    fn read<T: Deserialize<'a>, L>(
+        self,
+        name: &str,
+        usual: impl FnOnce(T) -> L,
+        any: impl FnOnce(&'a RawValue) -> Option<L>,
+    ) -> Result<(Fields<'a>, Option<L>)> {
+        let text = match self {
+            Self::List(raw) => return Ok((Fields::default(), any(raw))),
+            Self::Object(text) => text,
+        };
+        if let Some((fields, list)) = Fields::read_with::<T>(text, name) {
+            return Ok((fields, list.map(usual)));
+        }
+        let mut fields = Fields::read(text).map_err(not_json)?;
+        let list = fields.peek(name).and_then(any);
+        if list.is_some() {
+            fields.take(name);
+        }
+        Ok((fields, list))
+    }
+}
+
+/// The error of a text that is no JSON.
+pub(crate) fn not_json(error: serde_json::Error) -> Error {
+    Error::InvalidInput(NotJson::from(error).to_string())
+}
 
 /// The messages of a request.
 #[derive(Clone, Debug, Default, PartialEq)]

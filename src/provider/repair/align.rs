@@ -8,8 +8,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::said::{Units, units};
-use crate::json::fields::Fields;
 use crate::model::Body;
+use crate::provider::read::parsed::Given;
 use crate::provider::target::Target;
 
 /// A stretch of the given list, and what was rendered for it.
@@ -44,17 +44,17 @@ impl Reading {
     /// Of an item of the list of messages.
     pub(super) fn of_item(target: Target, item: &RawValue) -> Self {
         let list = RawValue::from_string(format!("[{}]", item.get())).ok();
-        list.map(|list| Self::of(target, &mut Fields::one(target.wire().messages, &list))).unwrap_or_default()
+        list.map(|list| Self::of(target, Given::List(&list))).unwrap_or_default()
     }
 
     /// Of another field of the request, such as `system`.
     pub(super) fn of_field(target: Target, name: &str, value: &RawValue) -> Self {
         let request = format!("{{{}:[],{}:{}}}", Value::from(target.wire().messages), Value::from(name), value.get());
-        Fields::read(&request).map(|mut fields| Self::of(target, &mut fields)).unwrap_or_default()
+        Self::of(target, Given::Object(&request))
     }
 
-    fn of(target: Target, request: &mut Fields<'_>) -> Self {
-        let Ok(parsed) = (target.wire().parse)(target, request) else { return Self::default() };
+    fn of(target: Target, given: Given<'_>) -> Self {
+        let Ok((parsed, _)) = (target.wire().parse)(target, given) else { return Self::default() };
         let mut hash = DefaultHasher::new();
         for message in &parsed.messages {
             (message.role, message.chunks.len()).hash(&mut hash);

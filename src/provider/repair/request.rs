@@ -22,6 +22,7 @@ use crate::provider::prompt::options::{FinishedTools, Images, NoContent, PromptO
 use crate::provider::prompt::origin::maker;
 use crate::provider::prompt::render::{Prompt, render};
 use crate::provider::read::parse::{Readable, Request};
+use crate::provider::read::parsed::Given;
 use crate::provider::target::{Target, Wire};
 use crate::provider::{WIRES, anthropic, bedrock_converse, openai_chat};
 
@@ -244,7 +245,7 @@ fn reads_more(wire: Target, than: Target, text: &Readable<'_>) -> bool {
     let Some(items) = text.raw().ok().and_then(|request| items(wire, request)) else { return false };
     let read = |target: Target, item: &RawValue| {
         let list = RawValue::from_string(format!("[{}]", item.get())).ok()?;
-        let parsed = (target.wire().parse)(target, &mut Fields::one(target.wire().messages, &list)).ok()?;
+        let (parsed, _) = (target.wire().parse)(target, Given::List(&list)).ok()?;
         let chunks = parsed.messages.iter().flat_map(|message| &message.chunks);
         Some(chunks.filter(|chunk| !matches!(chunk.body, Body::Opaque { .. })).count())
     };

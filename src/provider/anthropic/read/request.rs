@@ -13,14 +13,15 @@ use crate::model::extra::{Owner, json};
 use crate::model::{Body, Chunk, File, Image, Json, Message, Native, Output, Part, PartBody, Role};
 use crate::provider::anthropic::manner::{NAME, provider};
 use crate::provider::anthropic::render::native::NativeBlock;
-use crate::provider::read::parsed::{Notes, Parsed, ROLES, RoleNames, no_messages, opaque, stranger};
+use crate::provider::read::parsed::{Given, Notes, Parsed, ROLES, RoleNames, no_messages, opaque, stranger};
 use crate::provider::target::Target;
 
 /// Takes `system` and the messages out of a request. Each message gives one, after that of `system`, but for signed thinking
 /// that is alone: some clients keep each block of a turn in a message. It is one with what the assistant says next, since
 /// its signature is good only there (AN-25, AN-38).
-pub(crate) fn parse(target: Target, request: &mut Fields<'_>) -> Result<Parsed> {
-    let list = request.items("messages").ok_or_else(|| no_messages("messages"))?;
+pub(crate) fn parse<'a>(target: Target, given: Given<'a>) -> Result<(Parsed, Fields<'a>)> {
+    let (mut request, list) = given.items("messages")?;
+    let list = list.ok_or_else(|| no_messages("messages"))?;
     let mut parsed = Parsed::default();
     let provider = provider(target);
     parsed.read("system", None, |notes| system(request.take("system")?, provider, notes));
@@ -31,7 +32,7 @@ pub(crate) fn parse(target: Target, request: &mut Fields<'_>) -> Result<Parsed> 
             parsed.join_last(at);
         }
     }
-    Ok(parsed)
+    Ok((parsed, request))
 }
 
 /// Whether the message is nothing but thinking that the provider signed.

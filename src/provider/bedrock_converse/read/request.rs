@@ -10,15 +10,18 @@ use crate::json::fields::{Fields, Item, array, is_empty, string};
 use crate::model::extra::{compact, json};
 use crate::model::{Audio, Body, Chunk, File, Image, Message, Native, Output, Part, PartBody, Role};
 use crate::provider::bedrock_converse::manner::{NAME, PROVIDER};
-use crate::provider::read::parsed::{Notes, Parsed, ROLES, RoleNames, no_messages, opaque, push_parted, stranger};
+use crate::provider::read::parsed::{
+    Given, Notes, Parsed, ROLES, RoleNames, no_messages, opaque, push_parted, stranger,
+};
 use crate::provider::target::Target;
 
 const ROLE_NAMES: RoleNames = RoleNames { known: ROLES, same: &["user", "assistant", "system"] };
 
 /// Takes `system` and the messages out of a request. Each message gives one, or two where results stand beside other
 /// blocks.
-pub(crate) fn parse(_: Target, request: &mut Fields<'_>) -> Result<Parsed> {
-    let list = request.items("messages").ok_or_else(|| no_messages("messages"))?;
+pub(crate) fn parse<'a>(_: Target, given: Given<'a>) -> Result<(Parsed, Fields<'a>)> {
+    let (mut request, list) = given.items("messages")?;
+    let list = list.ok_or_else(|| no_messages("messages"))?;
     let mut parsed = Parsed::default();
     if request.peek("system").is_some_and(|system| !is_empty(system)) {
         parsed.read("system", None, |notes| system(request.take("system")?, notes));
@@ -26,7 +29,7 @@ pub(crate) fn parse(_: Target, request: &mut Fields<'_>) -> Result<Parsed> {
     for (at, item) in list.into_iter().enumerate() {
         message(item, at, &mut parsed);
     }
-    Ok(parsed)
+    Ok((parsed, request))
 }
 
 /// An array of blocks; a string passes for text.

@@ -16,7 +16,7 @@ use crate::provider::gemini::manner::{NAME, NO_SIGNATURE, provider};
 use crate::provider::gemini::render::native::BESIDE_RESPONSE;
 use crate::provider::gemini::render::object::plain;
 use crate::provider::prompt::media::bytes::IMAGE_TYPES;
-use crate::provider::read::parsed::{Notes, Parsed, RoleNames, no_messages, push_parted, stranger};
+use crate::provider::read::parsed::{Given, Notes, Parsed, RoleNames, no_messages, push_parted, stranger};
 use crate::provider::target::Target;
 use crate::provider::text::is_spelling_of;
 
@@ -31,18 +31,16 @@ const ROLE_NAMES: RoleNames = RoleNames {
 };
 
 /// Takes the messages out of a request. What the system says is its first.
-pub(crate) fn parse(target: Target, request: &mut Fields<'_>) -> Result<Parsed> {
+pub(crate) fn parse<'a>(target: Target, given: Given<'a>) -> Result<(Parsed, Fields<'a>)> {
     let provider = provider(target);
     let mut parsed = Parsed::default();
-    let contents = match request.string("contents") {
-        Some(text) => {
-            parsed.read("contents", None, |_| Some(Message::user(text)));
-            Vec::new()
-        }
-        None => request.items("contents").ok_or_else(|| no_messages("contents"))?,
-    };
+    let (mut request, list) = given.items("contents")?;
+    if list.is_none() {
+        let text = request.string("contents").ok_or_else(|| no_messages("contents"))?;
+        parsed.read("contents", None, |_| Some(Message::user(text)));
+    }
     let name = request.names().find(|name| is_spelling_of("systemInstruction", name)).unwrap_or_default().to_owned();
-    if let Some(raw) = take(request, "systemInstruction") {
+    if let Some(raw) = take(&mut request, "systemInstruction") {
         let mut notes = Notes::new(0, name, None, &mut parsed.notes);
         let chunks = match Fields::of(raw) {
             Some(mut fields) => parts(&mut fields, provider, &mut notes),
@@ -57,10 +55,10 @@ pub(crate) fn parse(target: Target, request: &mut Fields<'_>) -> Result<Parsed> 
         parsed.messages.rotate_right(1);
         parsed.places.rotate_right(1);
     }
-    for (at, item) in contents.into_iter().enumerate() {
+    for (at, item) in list.into_iter().flatten().enumerate() {
         content(item, at, provider, &mut parsed);
     }
-    Ok(parsed)
+    Ok((parsed, request))
 }
 
 /// A content: one message, or two where answers to calls stand beside other parts.

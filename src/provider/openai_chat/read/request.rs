@@ -14,17 +14,18 @@ use crate::json::fields::{Fields, Item, is_empty, string, text};
 use crate::model::extra::{Owner, json};
 use crate::model::{Audio, Body, Chunk, File, Image, Json, Message, Native, Output, Part, PartBody, Role};
 use crate::provider::openai_chat::manner::{NAME, of_parts, provider};
-use crate::provider::read::parsed::{Notes, Parsed, ROLES, RoleNames, no_messages, opaque, stranger};
+use crate::provider::read::parsed::{Given, Notes, Parsed, ROLES, RoleNames, no_messages, opaque, stranger};
 use crate::provider::target::Target;
 
 /// Takes the messages out of a request. Each gives one message, so their positions stay.
-pub(crate) fn parse(target: Target, request: &mut Fields<'_>) -> Result<Parsed> {
-    let list = request.items("messages").ok_or_else(|| no_messages("messages"))?;
+pub(crate) fn parse<'a>(target: Target, given: Given<'a>) -> Result<(Parsed, Fields<'a>)> {
+    let (request, list) = given.items("messages")?;
+    let list = list.ok_or_else(|| no_messages("messages"))?;
     let mut parsed = Parsed::default();
     for (at, item) in list.into_iter().enumerate() {
         parsed.read("messages", Some(at), |notes| Some(message(item, provider(target), notes)));
     }
-    Ok(parsed)
+    Ok((parsed, request))
 }
 
 const ROLE_NAMES: RoleNames =

@@ -15,21 +15,18 @@ use crate::model::extra::{Owner, compact, json};
 use crate::model::{Audio, Body, Chunk, File, Image, Json, Message, Native, Output, Part, PartBody, Role};
 use crate::provider::anthropic::read::request as anthropic;
 use crate::provider::openai_responses::manner::{NAME, PROVIDER};
-use crate::provider::read::parsed::{Notes, Parsed, ROLES, RoleNames, Spot, no_messages, stranger, words};
+use crate::provider::read::parsed::{Given, Notes, Parsed, ROLES, RoleNames, Spot, no_messages, stranger, words};
 use crate::provider::target::Target;
 
 /// Takes the messages out of a request. `instructions` is its first.
-pub(crate) fn parse(_: Target, request: &mut Fields<'_>) -> Result<Parsed> {
+pub(crate) fn parse<'a>(_: Target, given: Given<'a>) -> Result<(Parsed, Fields<'a>)> {
     let mut items = Items::default();
-    match request.string("input") {
-        Some(text) => {
-            items.parsed.read("input", None, |_| Some(Message::user(text)));
-        }
-        None => {
-            let list = request.array("input").ok_or_else(|| no_messages("input"))?;
-            list.into_iter().enumerate().for_each(|(at, raw)| items.take(at, raw));
-        }
+    let (mut request, list) = given.values("input")?;
+    if list.is_none() {
+        let text = request.string("input").ok_or_else(|| no_messages("input"))?;
+        items.parsed.read("input", None, |_| Some(Message::user(text)));
     }
+    list.into_iter().flatten().enumerate().for_each(|(at, raw)| items.take(at, raw));
     let mut parsed = items.parsed;
     if let Some(raw) = request.peek("instructions")
         && let Some(text) = string(raw)
@@ -43,7 +40,7 @@ pub(crate) fn parse(_: Target, request: &mut Fields<'_>) -> Result<Parsed> {
         parsed.places.rotate_right(1);
         parsed.notes.iter_mut().for_each(|note| note.message_index = note.message_index.map(|index| index + 1));
     }
-    Ok(parsed)
+    Ok((parsed, request))
 }
 
 /// Items as they become messages.
