@@ -1,5 +1,5 @@
 use std::env;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -72,9 +72,14 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
             let folder = (format == "markdown").then(|| folder_beside(path)).transpose()?;
             let mut file = BufWriter::new(create(path)?);
             let summary = match &folder {
-                Some(folder) => transfer::export_markdown(&store, names, folder, &mut file, &mut advance)?,
-                None => transfer::export(&store, names, format, &mut file, &mut advance)?,
+                Some(folder) => transfer::export_markdown(&store, names, folder, &mut file, &mut advance),
+                None => transfer::export(&store, names, format, &mut file, &mut advance),
             };
+            if summary.is_err() {
+                // It would be in the way of the next one.
+                let _ = fs::remove_file(path);
+            }
+            let summary = summary?;
             file.into_inner()
                 .map_err(|error| Failure::failed(error.to_string()))?
                 .sync_all()

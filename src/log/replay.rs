@@ -250,7 +250,7 @@ pub(crate) fn title(messages: &[Message]) -> Option<(u64, String)> {
 
 /// What a person wrote of a text, if anything: programs put what a model has to know before it, in tags of their own
 /// (`<environment_context>`, `<system-reminder>`), or under a heading.
-fn spoken(text: &str) -> Option<&str> {
+pub(crate) fn spoken(text: &str) -> Option<&str> {
     let mut rest = text.trim_start();
     while let Some(name) = tag(rest) {
         let close = format!("</{name}>");

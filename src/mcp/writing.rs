@@ -25,6 +25,9 @@ pub(super) fn append_note(server: &McpServer, opened: &Opened, asked: Note) -> R
     if asked.text.trim().is_empty() || asked.text.len() > NOTE_BYTES {
         return Err(Wrong::argument("text", "expected a text of up to 64 KiB"));
     }
+    if asked.conversation.trim().is_empty() {
+        return Err(Wrong::argument("conversation", "expected an id or a key"));
+    }
     let name = server.name(&asked.conversation);
     if name.key().is_none() {
         // Who could begin a conversation of any id could take the id of another owner's key.

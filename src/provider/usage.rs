@@ -34,12 +34,14 @@ pub struct TokenCounts {
 
 impl TokenCounts {
     /// Reads what a provider wrote in `usage` (Gemini: `usageMetadata`): the forms of OpenAI's two APIs, of Anthropic, Gemini and
-    /// Converse. `None` if no count is in it. A count that is absent is 0.
+    /// Converse, and what Codex, LangChain and Pydantic AI make of them in what they store. `None` if no count is in it. A count that
+    /// is absent is 0.
     ///
     /// Anthropic and Converse count cached input beside the rest of the input, the others within it. Gemini counts thinking beside
     /// the rest of the output. Where a total shows that reasoning was counted beside the output, as xAI does, it is added to it.
     ///
-    /// Sources: the API references of the five providers, `usage` and `UsageMetadata`.
+    /// Sources: the API references of the five providers, `usage` and `UsageMetadata`; Codex's `TokenUsage`, LangChain's
+    /// `UsageMetadata`, Pydantic AI's `RequestUsage`.
     #[must_use]
     pub fn of(usage: &Json) -> Option<Self> {
         let usage: Value = serde_json::from_str(usage.as_str()).ok()?;
@@ -50,16 +52,28 @@ impl TokenCounts {
             cached: first(&[
                 "/prompt_tokens_details/cached_tokens",
                 "/input_tokens_details/cached_tokens",
+                "/input_token_details/cache_read",
+                "/cached_input_tokens",
+                "/cache_read_tokens",
                 "/cache_read_input_tokens",
                 "/cacheReadInputTokens",
                 "/cachedContentTokenCount",
                 "/prompt_cache_hit_tokens",
             ])
             .unwrap_or(0),
-            cache_written: first(&["/cache_creation_input_tokens", "/cacheWriteInputTokens"]).unwrap_or(0),
+            cache_written: first(&[
+                "/cache_creation_input_tokens",
+                "/cacheWriteInputTokens",
+                "/input_token_details/cache_creation",
+                "/cache_write_tokens",
+            ])
+            .unwrap_or(0),
             reasoning: first(&[
                 "/completion_tokens_details/reasoning_tokens",
                 "/output_tokens_details/reasoning_tokens",
+                "/output_token_details/reasoning",
+                "/reasoning_output_tokens",
+                "/details/reasoning_tokens",
                 "/thoughtsTokenCount",
             ])
             .unwrap_or(0),

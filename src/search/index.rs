@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 
 /// The file that marks a directory as an index; how its content begins, before the language.
 const MARKER: &str = "CONVERSATION-SEARCH";
-const VERSION: &str = "conversation-store search\nversion 2\nlanguage ";
+const VERSION: &str = "conversation-store search\nversion 3\nlanguage ";
 
 /// A full-text index of conversations.
 ///

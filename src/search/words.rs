@@ -29,12 +29,24 @@ pub(super) struct Word {
     pub(super) to: usize,
 }
 
+/// What a colour of a terminal begins with: `ESC [ 31 m`.
+const ESCAPE: char = '\u{1b}';
+
 /// The words of a text, in order.
 pub(super) fn words(text: &str) -> impl Iterator<Item = Word> {
     let mut characters = text.char_indices().peekable();
     std::iter::from_fn(move || {
         loop {
-            let (from, first) = characters.by_ref().find(|(_, character)| character.is_alphanumeric())?;
+            let (from, first) =
+                characters.by_ref().find(|(_, character)| character.is_alphanumeric() || *character == ESCAPE)?;
+            if first == ESCAPE {
+                // A colour of a terminal ends with its first letter.
+                if characters.next_if(|(_, next)| *next == '[').is_some() {
+                    while characters.next_if(|(_, next)| next.is_ascii_digit() || *next == ';').is_some() {}
+                    characters.next_if(|(_, next)| next.is_ascii_alphabetic());
+                }
+                continue;
+            }
             let mut to = from + first.len_utf8();
             if !is_a_word(first) {
                 while let Some((at, next)) = characters.next_if(|(_, next)| next.is_alphanumeric() && !is_a_word(*next))
@@ -200,6 +212,13 @@ impl Stems {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn colours_of_a_terminal_are_no_words() {
+        let found: Vec<String> =
+            super::words("\u{1b}[1;31merror\u{1b}[0m: m31 \u{1b}x").map(|word| word.text).collect();
+        assert_eq!(found, ["error", "m31", "x"]);
+    }
+
     use super::*;
 
     #[test]

@@ -398,6 +398,10 @@ impl Import<'_, '_> {
             for (key, parts) in groups.all() {
                 self.group(known, &key, parts, *read, &mut groups, &context);
             }
+            // After the last of them.
+            if groups.cut > 0 {
+                *self.summary.skipped.entry("line_cut_off".to_owned()).or_default() += groups.cut;
+            }
         }
         Ok(())
     }

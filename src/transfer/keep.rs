@@ -247,7 +247,10 @@ impl Keeper<'_> {
             Some((parent, after)) => {
                 let seqs: Vec<u64> = parent.seqs.iter().take(after + 1).copied().collect();
                 let (parent, parent_key) = (parent.name.clone(), parent.key.clone());
-                if is_taken {
+                if is_taken && let Some(name) = self.holds(&nodes, foreign)? {
+                    // Another branch was shown when it was imported.
+                    Walked { beginning: self.beginning(&name)?, name, key: self.key.clone(), seqs, time: None }
+                } else if is_taken {
                     let key = self.fork_key(&nodes);
                     let name = self.name(&key);
                     let at = ForkAt { seq: seqs.last().copied(), time: first_time(&nodes) };
@@ -305,6 +308,14 @@ impl Keeper<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// The conversation itself, if it has the messages of a branch that would be a fork.
+    fn holds(&self, nodes: &[&Node], foreign: &Foreign) -> Result<Option<Name>> {
+        let last = nodes.iter().rev().find(|node| !node.messages.is_empty());
+        let (Some(store), Some(last)) = (self.store, last) else { return Ok(None) };
+        let name = self.name(&self.key);
+        Ok(self.has(store, &name, last, foreign)?.then_some(name))
     }
 
     /// Whether a conversation has the messages of a node.
@@ -452,18 +463,27 @@ impl Keeper<'_> {
                     expected = actual;
                 }
                 Err(Error::StaleHead { actual, .. })
-                    if expected != actual && !has_grown && grew(store, &walked.name, before, messages)? =>
+                    if expected != actual
+                        && !has_grown
+                        && said(store, &walked.name, before, messages)?.is_none()
+                        && grew(store, &walked.name, before, messages)? =>
                 {
                     has_grown = true;
                     expected = store.describe(&walked.name)?.last_seq;
                 }
                 Err(error @ (Error::StaleHead { .. } | Error::KeyReused { .. })) if changes < CHANGES => {
                     self.is_exact = false;
-                    // The same text, with more or fewer details than before: it is not stored twice.
-                    if matches!(error, Error::KeyReused { .. })
-                        && let Some(last) = said(store, &walked.name, before, messages)?
-                    {
-                        *self.skipped.entry("change_beside_the_words".to_owned()).or_default() += 1;
+                    // The same text, perhaps with more or fewer details than before: it is not stored twice.
+                    if let Some(last) = said(store, &walked.name, before, messages)? {
+                        if matches!(error, Error::KeyReused { .. }) {
+                            *self.skipped.entry("change_beside_the_words".to_owned()).or_default() += 1;
+                        }
+                        return Ok(last);
+                    }
+                    // What was redacted here does not come back.
+                    if let Some(last) = redacted(store, &walked.name, before)? {
+                        *self.skipped.entry("message_that_was_redacted_here".to_owned()).or_default() +=
+                            messages.len() as u64;
                         return Ok(last);
                     }
                     changes += 1;
@@ -527,15 +547,27 @@ fn grew(store: &Store, name: &Name, after: u64, messages: &[Message]) -> Result<
     Ok(is_beginning)
 }
 
-/// Whether the entries after a seq only concern the whole conversation.
+/// The last seq of the message that follows a seq, if it was redacted.
+fn redacted(store: &Store, name: &Name, after: u64) -> Result<Option<u64>> {
+    store.sync()?;
+    let entries = store.entries(name, after + 1.., usize::try_from(BETWEEN).unwrap_or(usize::MAX))?;
+    let first = entries.iter().find_map(|entry| entry.message_index);
+    let mut of_first = entries.iter().filter(|entry| first.is_some() && entry.message_index == first);
+    let is_redacted = of_first.clone().any(|entry| matches!(entry.kind, EntryKind::Redact));
+    Ok(of_first.next_back().filter(|_| is_redacted).map(|entry| entry.seq))
+}
+
+/// Whether the entries after a seq say nothing: they concern the whole conversation, or what was said before.
 fn is_about(store: &Store, name: &Name, after: u64, last: u64) -> Result<bool> {
     if last <= after || last - after > BETWEEN {
         return Ok(false);
     }
     store.sync()?;
     let entries = store.entries(name, after + 1..=last, usize::try_from(BETWEEN).unwrap_or(usize::MAX))?;
-    let is_meta = |kind: &EntryKind| matches!(kind, EntryKind::Meta { .. });
-    Ok(entries.len() as u64 == last - after && entries.iter().all(|entry| is_meta(&entry.kind)))
+    let says_nothing = |kind: &EntryKind| {
+        matches!(kind, EntryKind::Meta { .. } | EntryKind::Redact | EntryKind::Remove | EntryKind::Summary { .. })
+    };
+    Ok(entries.len() as u64 == last - after && entries.iter().all(|entry| says_nothing(&entry.kind)))
 }
 
 /// A title, or a tag, that the store accepts.

@@ -70,12 +70,9 @@ fn read(key: &str, lines: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
         };
         let kind = fields.string("type").unwrap_or_default();
         let is_said = fields.peek("message").is_some_and(|raw| raw.get().starts_with('{'));
-        if !is_said {
-            main.aside(&kind, fields, line, &mut aside);
-            continue;
-        }
-        if fields.peek("isSidechain").is_some_and(|raw| raw.get() == "true") {
-            let id = fields.peek("uuid").and_then(string).unwrap_or_default();
+        let id = fields.peek("uuid").and_then(string);
+        let mut thread = &mut main;
+        if let Some(id) = id.filter(|_| fields.peek("isSidechain").is_some_and(|raw| raw.get() == "true")) {
             let parent = fields.peek("parentUuid").and_then(string);
             let named = fields.peek("agentId").and_then(string);
             let known = match &named {
@@ -88,11 +85,14 @@ fn read(key: &str, lines: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
                 agents.len() - 1
             });
             agent_of.insert(id, place);
-            if let Some((_, thread)) = agents.get_mut(place) {
-                thread.said(fields);
+            if let Some((_, agent)) = agents.get_mut(place) {
+                thread = agent;
             }
+        }
+        if is_said {
+            thread.said(fields);
         } else {
-            main.said(fields);
+            thread.aside(&kind, fields, line, &mut aside);
         }
     }
     for (kind, count) in aside {
@@ -190,6 +190,12 @@ impl Thread {
             self.nodes.insert(id, place);
             return;
         }
+        // Each of them has the usage of all: the last one's is whole.
+        if let Some(first) = begun.and_then(|place| self.foreign.nodes.get_mut(place)?.messages.first_mut())
+            && let Some(usage) = messages.first_mut().and_then(|message| message.usage.take())
+        {
+            first.usage = Some(usage);
+        }
         if let Some(message) = messages.first_mut() {
             for name in ["isSidechain", "userType", "sessionId"] {
                 fields.take(name);
@@ -221,7 +227,9 @@ impl Thread {
             // Where no line names the one before it, the lines are one conversation in their order.
             self.foreign = self.foreign.in_a_row();
         }
-        self.foreign.shown = self.foreign.nodes.last().map(|node| node.id.clone());
+        let says = |node: &&Node| !node.messages.is_empty();
+        let last = self.foreign.nodes.iter().rfind(says).or(self.foreign.nodes.last());
+        self.foreign.shown = last.map(|node| node.id.clone());
         // Calls that were made at once have their results side by side, below lines of one message. Each result is
         // placed below the one before it, unless it answers the same call again: then it is another branch.
         let mut last: HashMap<String, (String, Vec<String>)> = HashMap::new();

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::markdown::words;
 use crate::html::{escape, is_picture};
-use crate::model::Body;
+use crate::model::{Body, Output, Part, PartBody};
 use crate::transfer::foreign::Skipped;
 use crate::transfer::format::{Format, Outgoing, Writer, returned};
 
@@ -61,12 +61,18 @@ fn body(body: &Body, tools: &HashMap<&str, &str>) -> String {
         Body::ToolResult { tool_call_id, name, output, is_error } => {
             let did = if *is_error == Some(true) { "failed" } else { "returned" };
             let name = returned(name.as_deref(), tool_call_id, tools).unwrap_or_else(|| "a tool".to_owned());
-            folded(&format!("{name} {did}"), &words(output))
+            let pictures = match output {
+                Output::Text(_) => &[][..],
+                Output::Parts(parts) => parts,
+            };
+            let picture = |part: &Part| match &part.body {
+                PartBody::Image(image) if is_picture(&image.url) => Some(picture(&image.url)),
+                _ => None,
+            };
+            folded(&format!("{name} {did}"), &words(output)) + &pictures.iter().filter_map(picture).collect::<String>()
         }
         // Only what is in the file is shown; nothing is loaded from an address.
-        Body::Image(image) if is_picture(&image.url) => {
-            format!("<img alt=\"picture\" src=\"{}\">\n", escape(&image.url))
-        }
+        Body::Image(image) if is_picture(&image.url) => picture(&image.url),
         Body::Image(image) => format!("<div class=\"text\">[picture {}]</div>\n", escape(&image.url)),
         Body::File(file) => {
             let name = file.name.as_deref().or(file.url.as_deref()).unwrap_or("file");
@@ -81,13 +87,22 @@ fn body(body: &Body, tools: &HashMap<&str, &str>) -> String {
     }
 }
 
+fn picture(url: &str) -> String {
+    format!("<img alt=\"picture\" src=\"{}\">\n", escape(url))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Chunk;
+    use crate::model::{Chunk, Image};
 
     #[test]
     fn nothing_that_was_said_is_obeyed() {
+        let shown = |url: &str| -> Chunk {
+            let image = PartBody::Image(Image { url: url.to_owned(), mime_type: None });
+            let output = Output::Parts(vec![image.into()]);
+            Body::ToolResult { tool_call_id: "c".to_owned(), name: None, output, is_error: None }.into()
+        };
         let hostile = "<script>alert(1)</script>\" onerror='x' &amp;\u{202e}";
         let chunks = [
             Chunk::text(hostile),
@@ -97,6 +112,8 @@ mod tests {
             Chunk::image(hostile),
             Chunk::image(format!("data:image/png;base64,\"{hostile}")),
             Chunk::image("data:image/svg+xml;base64,AAAA"),
+            shown(hostile),
+            shown(&format!("data:image/png;base64,\"{hostile}")),
             Chunk::image("https://example.org/track.png"),
             Chunk::error(hostile),
         ];

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::items::{parsed, segments};
+use super::markdown::words;
 use crate::json::fields::{Fields, array, is_empty, string};
 use crate::model::extra::json as kept;
 use crate::model::{Body, Chunk, Message, Output, Role};
@@ -235,9 +236,10 @@ fn folded(content: &str, id: &str) -> Vec<Chunk> {
             value.split_once('"').map(|(value, _)| unescape(value))
         };
         if kind == "reasoning" {
-            let lines =
-                inside.trim().lines().map(|line| line.strip_prefix("> ").or(line.strip_prefix('>')).unwrap_or(line));
-            chunks.push(Chunk::thinking(unescape(&lines.collect::<Vec<_>>().join("\n"))));
+            // Newer versions escape the marks of the lines, too.
+            let inside = unescape(inside.trim());
+            let lines = inside.lines().map(|line| line.strip_prefix("> ").or(line.strip_prefix('>')).unwrap_or(line));
+            chunks.push(Chunk::thinking(lines.collect::<Vec<_>>().join("\n")));
         } else {
             let call = attribute("id").unwrap_or_else(|| format!("{id}:{}", chunks.len()));
             let name = attribute("name").unwrap_or_default();
@@ -361,11 +363,7 @@ fn output(message: &Message, skipped: &mut Skipped) -> Vec<Value> {
                 json!({ "type": "function_call", "call_id": id, "name": name, "arguments": arguments, "status": "completed" })
             }
             Body::ToolResult { tool_call_id, output, .. } => {
-                let text = match output {
-                    Output::Text(text) => text.clone(),
-                    Output::Parts(parts) => serde_json::to_string(parts).unwrap_or_default(),
-                };
-                let output = json!([{ "type": "input_text", "text": text }]);
+                let output = json!([{ "type": "input_text", "text": words(output) }]);
                 json!({ "type": "function_call_output", "call_id": tool_call_id, "output": output, "status": "completed" })
             }
             other => {
@@ -404,6 +402,9 @@ mod tests {
             Chunk::text("End"),
         ];
         assert_eq!(chunks, wanted);
+        let escaped =
+            "<details type=\"reasoning\" done=\"true\">\n<summary>Thought</summary>\n&gt; a &lt; b\n&gt; c\n</details>";
+        assert_eq!(folded(escaped, "m"), [Chunk::thinking("a < b\nc")]);
         // Text that only looks like it stays text.
         assert_eq!(folded("<details type=\"reasoning\">", "m"), [Chunk::text("<details type=\"reasoning\">")]);
     }

@@ -2,6 +2,7 @@
 //! to its own model.
 
 use crate::history::{Conversation, StoredMessage};
+use crate::log::replay::spoken;
 use crate::model::{Body, Chunk, Role};
 use crate::transfer::foreign::Skipped;
 
@@ -30,10 +31,19 @@ pub(crate) fn said(messages: &[StoredMessage], skipped: &mut Skipped) -> Convers
         }
         let is_said = |at: usize| {
             let chunk = stored.message.chunks.get(at);
-            stored.message.role != Role::User || !chunk.is_some_and(is_scaffolding)
+            stored.message.role != Role::User
+                || !chunk.is_some_and(|chunk| is_scaffolding(chunk) && after(chunk).is_none())
         };
-        let said = stored.select(is_said);
+        let mut said = stored.select(is_said);
         count("scaffolding", stored.message.chunks.len() - said.message.chunks.len());
+        for chunk in
+            said.message.chunks.iter_mut().filter(|chunk| stored.message.role == Role::User && is_scaffolding(chunk))
+        {
+            count("scaffolding", 1);
+            if let Some(words) = after(chunk) {
+                chunk.body = Body::Text { text: words, annotations: None };
+            }
+        }
         if !said.message.chunks.is_empty() || stored.message.chunks.is_empty() {
             kept.push(said);
         }
@@ -41,7 +51,13 @@ pub(crate) fn said(messages: &[StoredMessage], skipped: &mut Skipped) -> Convers
     Conversation::new(kept)
 }
 
-/// Whether a program wrote a text in the user's name.
+/// What a person wrote behind what a program put before it, in the same text.
+fn after(chunk: &Chunk) -> Option<String> {
+    let Body::Text { text, .. } = &chunk.body else { return None };
+    spoken(text).map(str::to_owned)
+}
+
+/// Whether a program wrote a text in the user's name, or the beginning of it.
 pub(crate) fn is_scaffolding(chunk: &Chunk) -> bool {
     match &chunk.body {
         Body::Text { text, .. } => SCAFFOLDING.iter().any(|mark| text.trim_start().starts_with(mark)),

@@ -7,9 +7,10 @@ use std::io::{self, Write};
 use serde_json::json;
 use serde_json::value::RawValue;
 
+use super::markdown::words;
 use crate::json::fields::{Fields, array, string};
 use crate::model::extra::json as kept;
-use crate::model::{Body, Chunk, Message, Output, Role};
+use crate::model::{Body, Chunk, Message, Role};
 use crate::transfer::foreign::{Broken, Foreign, Node, Skipped, Taken};
 use crate::transfer::format::{Context, Format, Head, Outgoing, Reader, Writer};
 use crate::transfer::take;
@@ -179,8 +180,7 @@ fn write(outgoing: &Outgoing, out: &mut dyn Write, skipped: &mut Skipped) -> io:
                     let arguments = serde_json::from_str(arguments).unwrap_or_else(|_| json!(arguments));
                     calls.push(json!({ "name": name, "arguments": arguments }));
                 }
-                Body::ToolResult { output: Output::Text(text), .. } => results.push(text.clone()),
-                Body::ToolResult { output: Output::Parts(parts), .. } => results.push(serde_json::to_string(parts)?),
+                Body::ToolResult { output, .. } => results.push(words(output)),
                 other => skip(other.kind()),
             }
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use conversation_store::model::{Chunk, Json, Message};
-use conversation_store::transfer::ImportOptions;
+use conversation_store::transfer::{self, ImportOptions};
 use conversation_store::{ListQuery, NewConversation, Store};
 use serde_json::{Value, json};
 
@@ -272,4 +272,48 @@ fn what_is_missing_is_imported_again() {
     store.delete(&key).unwrap();
     assert_eq!(into(&store, "a.json", &changed).summary.unwrap().added, 2);
     assert_eq!(said(&store, &key), "a b! c");
+}
+
+/// A branch that was shown when it was imported, and is not any more.
+#[test]
+fn a_branch_is_stored_once_whichever_is_shown() {
+    let (store, _) = imported("a.json", chatgpt(&["a", "b"]).to_string());
+    let mut tree = chatgpt(&["a", "c"]);
+    let other = &chatgpt(&["a", "b"])[0]["mapping"]["b"];
+    tree[0]["mapping"]["b"] = other.clone();
+    for added in [1, 0] {
+        let run = into(&store, "a.json", tree.to_string());
+        assert_eq!((run.summary.unwrap().added, conversations(&store).len()), (added, 2));
+    }
+    assert_eq!((said(&store, "chatgpt:c"), said(&store, "chatgpt:c:changed:c")), ("a b".to_owned(), "a c".to_owned()));
+}
+
+/// What was redacted here does not come back, and what is new comes after it.
+#[test]
+fn a_conversation_grows_after_a_redaction() {
+    let (store, _) = imported("a.json", chatgpt(&["a", "b"]).to_string());
+    store.redact("chatgpt:c", 0, None).unwrap();
+    store.remove("chatgpt:c", 1, None).unwrap();
+    let run = into(&store, "a.json", chatgpt(&["a", "b", "c", "d"]).to_string());
+    assert_eq!((run.summary.unwrap().added, run.notes, conversations(&store).len()), (2, vec![], 1));
+    assert_eq!(said(&store, "chatgpt:c"), "c d");
+    // The last one was redacted, and has more to say in the source.
+    let message = |parts: Value| json!([{"id": "1", "role": "user", "parts": parts}]).to_string();
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let (store, _) = imported("x.json", message(json!([text("secret")])));
+    store.redact("ai-sdk:x", 0, None).unwrap();
+    let run = into(&store, "x.json", message(json!([text("secret"), text("more")])));
+    let summary = run.summary.unwrap();
+    assert_eq!((summary.added, summary.skipped["message_that_was_redacted_here"]), (0, 1));
+    assert_eq!(conversations(&store).len(), 1);
+}
+
+#[test]
+fn a_transcript_adds_nothing_to_the_store_that_it_is_of() {
+    let store = Store::open("memory:").unwrap();
+    store.append("chat", &[Message::user("a"), Message::assistant([Chunk::text("b")])]).unwrap();
+    let mut text = Vec::new();
+    transfer::export(&store, ["chat".into()], "transcript", &mut text, &mut |_| ()).unwrap();
+    let run = into(&store, "x.jsonl", text);
+    assert_eq!((run.summary.unwrap().added, run.notes, conversations(&store).len()), (0, vec![], 1));
 }

@@ -289,6 +289,71 @@ fn the_file_of_a_sub_agent_keeps_its_other_lines_counted() {
     assert_eq!(run.conversations[0].skipped["line_of_kind:progress"], 1);
 }
 
+/// A sub-agent's lines are one conversation, whatever stands between them; and a last line that says nothing hides nothing.
+#[test]
+fn claude_code_with_lines_that_say_nothing_between_and_behind() {
+    let line = |kind: &str, uuid: &str, parent: Value, more: Value| {
+        let mut line = json!({"type": kind, "uuid": uuid, "parentUuid": parent, "sessionId": "s"});
+        line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        line.to_string()
+    };
+    let said_by = |role: &str, text: &str| json!({"isSidechain": true, "agentId": "x", "message": {"role": role, "content": text}});
+    let attached = || json!({"isSidechain": true, "agentId": "x", "attachment": {"type": "skills"}});
+    let lines = [
+        line("user", "a1", json!(null), said_by("user", "Search")),
+        line("attachment", "a2", json!("a1"), attached()),
+        line("attachment", "a3", json!("a2"), attached()),
+        line("assistant", "a4", json!("a3"), said_by("assistant", "Found")),
+    ];
+    let (agent, run) = said("agent-x.jsonl", lines.join("\n"), "claude-code:s:x");
+    assert_eq!(
+        (kinds(&agent), run.conversations.len()),
+        (vec!["user:text".to_owned(), "assistant:text".to_owned()], 1)
+    );
+    assert_eq!((run.conversations[0].branches, run.conversations[0].skipped["line_of_kind:attachment"]), (0, 2));
+    for parent in [json!(null), json!("of another session")] {
+        let own = |role: &str, text: &str| json!({"isSidechain": false, "message": {"role": role, "content": text}});
+        let lines = [
+            line("user", "u1", json!(null), own("user", "Hi")),
+            line("assistant", "u2", json!("u1"), own("assistant", "Hello")),
+            line("system", "u3", parent, json!({"isSidechain": false, "subtype": "local_command"})),
+        ];
+        let (main, run) = said("s.jsonl", lines.join("\n"), "claude-code:s");
+        assert_eq!((kinds(&main).len(), run.conversations[0].branches), (2, 0));
+    }
+}
+
+/// The blocks of one answer may stand before and after a result: what it cost is said once.
+#[test]
+fn claude_code_counts_an_answer_once() {
+    let line = |role: &str, uuid: &str, parent: Value, content: Value, output: u64| {
+        json!({"type": role, "uuid": uuid, "parentUuid": parent, "sessionId": "s", "message": {"role": role, "id": "m1",
+            "content": content, "usage": {"input_tokens": 100, "output_tokens": output}}})
+    };
+    let lines = [
+        line("user", "u1", json!(null), json!("Hi"), 0),
+        line("assistant", "u2", json!("u1"), json!([{"type": "tool_use", "id": "t1", "name": "ls", "input": {}}]), 5),
+        line("user", "u3", json!("u2"), json!([{"type": "tool_result", "tool_use_id": "t1", "content": "src"}]), 0),
+        line("assistant", "u4", json!("u3"), json!([{"type": "tool_use", "id": "t2", "name": "ls", "input": {}}]), 9),
+    ];
+    let (said, _) = said("s.jsonl", lines.map(|line| line.to_string()).join("\n"), "claude-code:s");
+    let counted: Vec<_> =
+        said.iter().filter_map(|message| message.usage.as_ref().map(|usage| usage.as_str())).collect();
+    assert_eq!(counted, [r#"{"input_tokens":100,"output_tokens":9}"#]);
+}
+
+#[test]
+fn a_last_line_that_is_cut_off_is_counted() {
+    let line = |uuid: &str| {
+        json!({"type": "user", "uuid": uuid, "sessionId": "s", "message": {"role": "user", "content": "Hi"}})
+            .to_string()
+    };
+    let whole = [line("u1"), line("u2")].join("\n");
+    let (_, run) = imported("s.jsonl", whole.split_at(whole.len() - 5).0);
+    let summary = run.summary.unwrap();
+    assert_eq!((summary.added, summary.skipped["line_cut_off"]), (1, 1));
+}
+
 #[test]
 fn codex_with_events_compaction_and_its_own_calls() {
     let line = |kind: &str, payload: Value| {

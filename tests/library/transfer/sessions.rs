@@ -20,8 +20,7 @@ fn stored(provider: &str) -> Store {
     called.metadata.model = Some("m-1".to_owned());
     let mut answer = Message::assistant([Chunk::text("It is a.txt.")]);
     answer.metadata.provider = Some("mistral".to_owned());
-    let reminded =
-        Message::new(Role::User, [Chunk::text("<system-reminder>now</system-reminder>"), Chunk::text("What is here?")]);
+    let reminded = Message::new(Role::User, [Chunk::text("<system-reminder>now</system-reminder>\nWhat is here?")]);
     let context = Message::user("<environment_context>\n<cwd>/x</cwd></environment_context>");
     let log = [
         Message::system("You are another program."),
