@@ -277,7 +277,7 @@ impl Import<'_, '_> {
         document: &Document,
         wanted: Option<&'static Format>,
     ) -> Result<Option<String>> {
-        let file = stem(&document.name);
+        let file = source.id_of(document);
         let magic = source.read(document, |input| {
             let mut magic = [0; SQLITE.len()];
             input.read_exact(&mut magic).is_ok() && magic == SQLITE
@@ -322,7 +322,7 @@ impl Import<'_, '_> {
         let on_disk = source.on_disk(document)?;
         let cannot = |error: rusqlite::Error| Error::InvalidInput(format!("cannot read {}: {error}", document.name));
         let database = Database::open(&on_disk.path).map_err(cannot)?;
-        let file = stem(&document.name);
+        let file = source.id_of(document);
         let context = Context { file: &file, number: 0, only: false, assets: source };
         for format in FORMATS.iter().filter(|format| wanted.is_none_or(|wanted| wanted.name == format.name)) {
             let Some(Tables { recognise, read }) = &format.tables else { continue };
@@ -541,12 +541,6 @@ fn known_id(bytes: &[u8]) -> Option<String> {
         let rest = text.split_once(name)?.1.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
         rest.split_once('"').map(|(id, _)| id.to_owned())
     })
-}
-
-/// A file's name without folders and extension.
-fn stem(name: &str) -> String {
-    let path = Path::new(name);
-    path.file_stem().map_or_else(|| name.to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
 
 /// The key under which a conversation of a format is kept.

@@ -1,8 +1,10 @@
 //! Where exports come from: a file, a folder of files, an archive, stdin.
 
+use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 #[cfg(feature = "archives")]
 use super::archive::Archive;
@@ -21,6 +23,7 @@ pub(crate) struct Source {
     pub(crate) passed_over: Vec<(String, &'static str)>,
     /// Bytes of all documents.
     pub(crate) bytes: u64,
+    names: OnceCell<(usize, HashSet<String>)>,
 }
 
 enum Place {
@@ -90,7 +93,13 @@ impl Source {
             others.extend(entries.map(|entry| entry.path()).filter(|other| other != path));
         }
         let documents = vec![Document { name, bytes, at: At::Path(path.to_owned()) }];
-        Ok(Ok(Self { place: Place::Files { others, _spooled: spooled }, documents, passed_over: Vec::new(), bytes }))
+        Ok(Ok(Self {
+            place: Place::Files { others, _spooled: spooled },
+            documents,
+            passed_over: Vec::new(),
+            bytes,
+            names: OnceCell::new(),
+        }))
     }
 
     fn folder(path: &Path) -> Result<Self> {
@@ -99,6 +108,7 @@ impl Source {
             documents: Vec::new(),
             passed_over: Vec::new(),
             bytes: 0,
+            names: OnceCell::new(),
         };
         let mut others = Vec::new();
         let mut folders = vec![(path.to_owned(), 0)];
@@ -139,12 +149,51 @@ impl Source {
         let mut documents: Vec<Document> = entries.into_iter().map(document).collect();
         documents.sort_by(|a, b| a.name.cmp(&b.name));
         let bytes = documents.iter().map(|document| document.bytes).sum();
-        Ok(Self { place: Place::Archive(Box::new(archive)), documents, passed_over, bytes })
+        Ok(Self { place: Place::Archive(Box::new(archive)), documents, passed_over, bytes, names: OnceCell::new() })
     }
 
     #[cfg(not(feature = "archives"))]
     fn archive(_: &Path, name: &str) -> Result<Self> {
         Err(Error::InvalidInput(format!("{name}: a zip archive; {}", super::values::WITHOUT_ARCHIVES)))
+    }
+
+    /// The name of a document without its extension: conversations without ids are named by it. If several have the same, the folders
+    /// that are not those of all documents stand before it.
+    pub(crate) fn id_of(&self, document: &Document) -> String {
+        let path = Path::new(&document.name);
+        let Some(stem) = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()) else {
+            return document.name.clone();
+        };
+        if !self.names().1.contains(&stem) {
+            return stem;
+        }
+        let folders = path.parent().map_or(0, |folder| folder.components().count());
+        let below = path.components().take(folders).skip(self.names().0);
+        let folders: Vec<String> = below.map(|folder| folder.as_os_str().to_string_lossy().into_owned()).collect();
+        [folders, vec![stem]].concat().join("/")
+    }
+
+    /// How many folders all documents have in common, and the names that several have.
+    fn names(&self) -> &(usize, HashSet<String>) {
+        self.names.get_or_init(|| {
+            let (mut once, mut often) = (HashSet::new(), HashSet::new());
+            let mut common: Option<Vec<Component<'_>>> = None;
+            for path in self.documents.iter().map(|document| Path::new(&document.name)) {
+                let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+                if !once.insert(stem.clone()) {
+                    often.insert(stem);
+                }
+                let folders: Vec<Component<'_>> = path.parent().into_iter().flat_map(Path::components).collect();
+                match &mut common {
+                    None => common = Some(folders),
+                    Some(common) => {
+                        let same = common.iter().zip(&folders).take_while(|(one, other)| one == other).count();
+                        common.truncate(same);
+                    }
+                }
+            }
+            (common.map_or(0, |common| common.len()), often)
+        })
     }
 
     /// Reads a document from its beginning.

@@ -317,3 +317,21 @@ fn a_transcript_adds_nothing_to_the_store_that_it_is_of() {
     let run = into(&store, "x.jsonl", text);
     assert_eq!((run.summary.unwrap().added, run.notes, conversations(&store).len()), (0, vec![], 1));
 }
+
+/// Formats without ids name a conversation by its file.
+#[test]
+fn files_of_one_name_in_several_folders_are_several_conversations() {
+    let dir = crate::common::tempdir().unwrap();
+    for folder in ["a", "b/c"] {
+        std::fs::create_dir_all(dir.path().join(folder)).unwrap();
+        let text = json!([{"id": "1", "role": "user", "parts": [{"type": "text", "text": folder}]}]).to_string();
+        std::fs::write(dir.path().join(folder).join("messages.json"), text).unwrap();
+    }
+    let store = Store::open("memory:").unwrap();
+    let first = run(Some(&store), dir.path(), &ImportOptions::default());
+    assert_eq!((first.summary.unwrap().added, first.notes), (2, vec![]));
+    assert_eq!(
+        (said(&store, "ai-sdk:a/messages"), said(&store, "ai-sdk:b/c/messages")),
+        ("a".to_owned(), "b/c".to_owned())
+    );
+}
