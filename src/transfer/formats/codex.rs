@@ -59,6 +59,8 @@ fn read(key: &str, lines: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
     let mut items: Vec<(String, Place)> = Vec::new();
     let mut turns: Vec<Turn> = Vec::new();
     let mut usages: Vec<(usize, Json)> = Vec::new();
+    // After how many items turns were taken back, and how many turns.
+    let mut taken_back: Vec<(usize, u64)> = Vec::new();
     let mut provider = None;
     for (number, line) in lines.iter().enumerate() {
         let Ok(mut fields) = Fields::read(line) else {
@@ -95,6 +97,9 @@ fn read(key: &str, lines: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
             }
             "turn_context" => turns.push(Turn { id: inner.string("turn_id"), model: inner.string("model") }),
             "response_item" => items.push((payload.get().to_owned(), place)),
+            "event_msg" if inner.says("type", "thread_rolled_back") => {
+                taken_back.push((items.len(), inner.integer("num_turns").unwrap_or(1)));
+            }
             "event_msg" => event(inner, items.len(), &mut usages, &mut foreign),
             "compacted" => items.push((compacted(payload), place)),
             kind => foreign.skip(format!("line_of_kind:{kind}")),
@@ -103,6 +108,9 @@ fn read(key: &str, lines: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
     let raws: Vec<(&str, (usize, Place))> =
         items.iter().enumerate().map(|(at, (item, place))| (item.as_str(), (at, *place))).collect();
     let mut usages = usages.into_iter().peekable();
+    let mut taken_back = taken_back.into_iter().peekable();
+    // The nodes that were not taken back: each one's id, and whether a person's turn begins with it.
+    let mut line: Vec<(String, bool)> = Vec::new();
     for (segment, (at, place)) in segments(&raws) {
         let mut messages = parsed(&segment, &mut foreign);
         let turn = place.turn.and_then(|turn| turns.get(turn));
@@ -122,8 +130,17 @@ fn read(key: &str, lines: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
                 message.usage = Some(usage);
             }
         }
-        let parent = foreign.nodes.last().map(|node: &Node| node.id.clone());
-        foreign.nodes.push(Node { id: place.line.to_string(), parent, messages });
+        while let Some((_, count)) = taken_back.next_if(|(after, _)| *after <= at) {
+            for _ in 0..count.min(line.len() as u64) {
+                let begins = line.iter().rposition(|(_, begins)| *begins);
+                line.truncate(begins.unwrap_or(line.len()));
+            }
+        }
+        let is_persons =
+            |message: &Message| message.role == Role::User && message.metadata.extra.get("scaffolding").is_none();
+        let (id, parent) = (place.line.to_string(), line.last().map(|(id, _)| id.clone()));
+        line.push((id.clone(), messages.first().is_some_and(is_persons)));
+        foreign.nodes.push(Node { id, parent, messages });
     }
     foreign.is_hollow = foreign.nodes.is_empty();
     vec![Ok(foreign)]

@@ -354,6 +354,38 @@ fn a_last_line_that_is_cut_off_is_counted() {
     assert_eq!((summary.added, summary.skipped["line_cut_off"]), (1, 1));
 }
 
+/// A turn that was taken back is a fork.
+#[test]
+fn codex_with_a_turn_that_was_taken_back() {
+    let line = |kind: &str, payload: Value| json!({"type": kind, "payload": payload}).to_string();
+    let message = |role: &str, text: &str| {
+        let kind = if role == "user" { "input_text" } else { "output_text" };
+        line("response_item", json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]}))
+    };
+    let lines = [
+        line("session_meta", json!({"id": "s"})),
+        message("user", "<environment_context>x</environment_context>"),
+        message("user", "one"),
+        message("assistant", "right"),
+        message("user", "two"),
+        message("assistant", "wrong"),
+        line("event_msg", json!({"type": "thread_rolled_back", "num_turns": 1})),
+        message("user", "three"),
+        message("assistant", "good"),
+    ];
+    let (store, run) = imported("s.jsonl", lines.join("\n"));
+    assert_eq!((run.conversations[0].messages, run.conversations[0].branches, run.notes.len()), (5, 1, 0));
+    let texts = |name: &str| -> Vec<String> {
+        let text = |message: Message| match &message.chunks[0].body {
+            Body::Text { text, .. } => text.clone(),
+            other => panic!("{other:?}"),
+        };
+        messages(&store, name).into_iter().skip(1).map(text).collect()
+    };
+    assert_eq!(texts("codex:s"), ["one", "right", "three", "good"]);
+    assert_eq!(texts("codex:s:4"), ["one", "right", "two", "wrong"]);
+}
+
 #[test]
 fn codex_with_events_compaction_and_its_own_calls() {
     let line = |kind: &str, payload: Value| {
