@@ -37,7 +37,8 @@ mod text;
 mod usage;
 
 pub use check::finding::{Finding, Level};
-pub use check::judge::{NotJson, check};
+pub use check::judge::check;
+pub use check::not_json::NotJson;
 pub use check::rule::ProtocolRule;
 use dialect::plain;
 pub use dialect::{

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::finding::Finding;
 use super::findings::{DialectRules, Findings};
+use super::not_json::NotJson;
 use crate::json;
 use crate::provider::target::Target;
 
@@ -53,28 +54,6 @@ pub fn check(target: Target, json: &str) -> Result<Vec<Finding>, NotJson> {
     let mut findings = findings.into_kept();
     findings.sort_by_key(|finding| finding.level);
     Ok(findings)
-}
-
-/// The text is not JSON.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not JSON: {message} at line {line}, column {column}")]
-#[non_exhaustive]
-pub struct NotJson {
-    /// Line of the text, from 1.
-    pub line: usize,
-    /// Byte of that line, from 1; 0 where the text ends before one.
-    pub column: usize,
-    /// What the parser ran into.
-    pub message: String,
-}
-
-impl From<serde_json::Error> for NotJson {
-    fn from(error: serde_json::Error) -> Self {
-        let (line, column) = (error.line(), error.column());
-        let text = error.to_string();
-        let message = text.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&text).to_owned();
-        Self { line, column, message }
-    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::history::report::Fact;
 use crate::json::fields::{self, Fields, Item, string};
 use crate::model::extra::{Owner, json};
 use crate::model::{Body, Chunk, Message, Role};
-use crate::provider::check::judge::NotJson;
+use crate::provider::check::not_json::NotJson;
 
 /// A request, before its messages are taken out of it.
 #[derive(Clone, Copy, Debug)]

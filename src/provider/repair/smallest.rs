@@ -8,7 +8,8 @@ use crate::error::{Error, Result};
 use crate::history::ReportLine;
 use crate::history::report::{Fact, Refusal};
 use crate::provider::check::finding::Finding;
-use crate::provider::check::judge::{NotJson, check};
+use crate::provider::check::judge::check;
+use crate::provider::check::not_json::NotJson;
 use crate::provider::target::Target;
 
 /// After so many rounds no more single differences are looked for.
