@@ -200,7 +200,7 @@ pub(crate) fn json<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Refusal>
 
 /// As [`json`], of a text that is not checked: its raw values may be nested deeper, and have half characters.
 pub(crate) fn object<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Refusal> {
-    let text = if text.trim().is_empty() { "{}" } else { text };
+    let text = if text.is_empty() { "{}" } else { text };
     // What is read field by field could also be a list of the values.
     if !text.trim_start().starts_with('{') && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() {
         return Err(Refusal::new(400, "invalid_type", "the body must be a JSON object"));

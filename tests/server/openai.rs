@@ -333,6 +333,15 @@ fn a_key_makes_no_other_conversation() {
 }
 
 #[test]
+fn a_body_may_be_absent_and_is_else_an_object() {
+    let server = Running::open();
+    let json = [("content-type", "application/json")];
+    for (body, status) in [(&b""[..], 200), (b"{}", 200), (b"\r", 400), (b" \n", 400), (b"[]", 400), (b"null", 400)] {
+        assert_eq!(server.client.send("POST", "/v1/conversations", &json, body).status, status, "{body:?}");
+    }
+}
+
+#[test]
 fn parts_have_a_type_and_texts_are_strings() {
     let server = Running::open();
     let path = conversation(&server.client);
