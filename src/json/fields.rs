@@ -32,8 +32,8 @@ impl<'a> Fields<'a> {
         serde_json::from_str(text)
     }
 
-    /// Reads the text of an object, and in the same pass the value of one field as what it should be. `None` if it is something else,
-    /// or there twice, or the text is no object.
+    /// Reads the text of an object, and in the same pass the value of one field as what it should be. `None` if it is something
+    /// else, or there twice, or the text is no object.
     pub(crate) fn read_with<T: Deserialize<'a>>(text: &'a str, name: &str) -> Option<(Self, Option<T>)> {
         struct With<'n, T>(&'n str, PhantomData<T>);
         impl<'de, T: Deserialize<'de>> Visitor<'de> for With<'_, T> {

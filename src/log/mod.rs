@@ -8,7 +8,8 @@
 //! - writing: `limits`, `append` (what is taken, and when), `decision` (what control entries may do), `writer` (an open message),
 //!   `fork` and `redaction` (what they take over, or write again);
 //! - reading: `segments` (where entries are), `reading` (entries, messages), `hidden` (what is rewound and removed), `items`
-//!   (what has a provider's id), `records` (single records, gaps), `replay` (the head that records give), `check` (whether the head is what they give), `followers`.
+//!   (what has a provider's id), `records` (single records, gaps), `replay` (the head that records give), `check` (whether the
+//!   head is what they give), `followers`.
 
 pub(crate) mod append;
 pub(crate) mod check;

@@ -34,8 +34,8 @@ pub struct TokenCounts {
 
 impl TokenCounts {
     /// Reads what a provider wrote in `usage` (Gemini: `usageMetadata`): the forms of OpenAI's two APIs, of Anthropic, Gemini and
-    /// Converse, and what Codex, LangChain and Pydantic AI make of them in what they store. `None` if no count is in it. A count that
-    /// is absent is 0.
+    /// Converse, and what Codex, LangChain and Pydantic AI make of them in what they store. `None` if no count is in it. A count
+    /// that is absent is 0.
     ///
     /// Anthropic and Converse count cached input beside the rest of the input, the others within it. Gemini counts thinking beside
     /// the rest of the output. Where a total shows that reasoning was counted beside the output, as xAI does, it is added to it.

@@ -350,7 +350,13 @@ impl Keeper<'_> {
         new.time = time;
         match store.create(name, &new) {
             Ok(receipt) => Ok(receipt.last_seq),
-            Err(Error::NameTaken { .. }) => Ok(FIRST),
+            // One that was not imported may begin with a message.
+            Err(Error::NameTaken { .. }) => {
+                store.sync()?;
+                let first = store.entries(name, FIRST..=FIRST, 1)?;
+                let is_about_all = first.iter().any(|entry| matches!(entry.kind, EntryKind::Meta { .. }));
+                Ok(if is_about_all { FIRST } else { 0 })
+            }
             Err(error) => Err(error),
         }
     }

@@ -157,8 +157,8 @@ impl Source {
         Err(Error::InvalidInput(format!("{name}: a zip archive; {}", super::values::WITHOUT_ARCHIVES)))
     }
 
-    /// The name of a document without its extension: conversations without ids are named by it. If several have the same, the folders
-    /// that are not those of all documents stand before it.
+    /// The name of a document without its extension: conversations without ids are named by it. If several have the same, the
+    /// folders that are not those of all documents are before it.
     pub(crate) fn id_of(&self, document: &Document) -> String {
         let path = Path::new(&document.name);
         let Some(stem) = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()) else {

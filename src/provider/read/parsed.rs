@@ -24,7 +24,7 @@ pub(crate) enum Given<'a> {
 }
 
 impl<'a> Given<'a> {
-    /// The fields, and the items of the list of this name, objects or not. What stands in its place stays a field.
+    /// The fields, and the items of the list of this name, objects or not. What is in its place stays a field.
     pub(crate) fn items(self, name: &str) -> Result<(Fields<'a>, Option<Vec<Item<'a>>>)> {
         let objects = |objects: Vec<Fields<'a>>| objects.into_iter().map(Item::Object).collect();
         self.read(name, objects, fields::items)

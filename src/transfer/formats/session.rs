@@ -51,7 +51,7 @@ pub(crate) fn said(messages: &[StoredMessage], skipped: &mut Skipped) -> Convers
     Conversation::new(kept)
 }
 
-/// What a person wrote behind what a program put before it, in the same text.
+/// What a person wrote after what a program put before it, in the same text.
 fn after(chunk: &Chunk) -> Option<String> {
     let Body::Text { text, .. } = &chunk.body else { return None };
     spoken(text).map(str::to_owned)

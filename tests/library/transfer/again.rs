@@ -296,7 +296,7 @@ fn a_conversation_grows_after_a_redaction() {
     store.remove("chatgpt:c", 1, None).unwrap();
     let run = into(&store, "a.json", chatgpt(&["a", "b", "c", "d"]).to_string());
     assert_eq!((run.summary.unwrap().added, run.notes, conversations(&store).len()), (2, vec![], 1));
-    assert_eq!(said(&store, "chatgpt:c"), "c d");
+    assert_eq!(said(&store, "chatgpt:c"), "[redacted] c d");
     // The last one was redacted, and has more to say in the source.
     let message = |parts: Value| json!([{"id": "1", "role": "user", "parts": parts}]).to_string();
     let text = |text: &str| json!({"type": "text", "text": text});

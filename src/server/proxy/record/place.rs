@@ -24,7 +24,7 @@ use crate::model::{Body, Chunk, ConversationId, Message, Name, Role};
 
 /// The most chunks of an answer that are hidden one by one: each is an entry of its own.
 const HIDDEN: usize = 64;
-/// Of late answers that stand behind a call, one more than are passed over.
+/// Of late answers that come after a call, one more than are passed over.
 const LATE: usize = 5;
 /// The most calls of one answer that are looked for, where they come back in turn.
 const IN_TURN: usize = 32;
@@ -432,7 +432,8 @@ impl<'a> Request<'a> {
         plan
     }
 
-    /// Whether something follows a call and its attempts that counts. A late answer to an earlier call does not, nor what is hidden.
+    /// Whether something follows a call and its attempts that counts. A late answer to an earlier call does not, nor what is
+    /// hidden.
     fn is_followed(&self, recorded: &Recorded, siblings: &[&Recorded]) -> bool {
         if is_last(recorded, siblings) {
             return false;
