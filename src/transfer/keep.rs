@@ -486,12 +486,6 @@ impl Keeper<'_> {
                         }
                         return Ok(last);
                     }
-                    // What was redacted here does not come back.
-                    if let Some(last) = redacted(store, &walked.name, before)? {
-                        *self.skipped.entry("message_that_was_redacted_here".to_owned()).or_default() +=
-                            messages.len() as u64;
-                        return Ok(last);
-                    }
                     changes += 1;
                     let number = if changes == 1 { String::new() } else { format!("~{changes}") };
                     let child_key = self::key(&own_key, &format!("changed:{id}{number}"));
@@ -551,16 +545,6 @@ fn grew(store: &Store, name: &Name, after: u64, messages: &[Message]) -> Result<
         store.rewind(name, first.index)?;
     }
     Ok(is_beginning)
-}
-
-/// The last seq of the message that follows a seq, if it was redacted.
-fn redacted(store: &Store, name: &Name, after: u64) -> Result<Option<u64>> {
-    store.sync()?;
-    let entries = store.entries(name, after + 1.., usize::try_from(BETWEEN).unwrap_or(usize::MAX))?;
-    let first = entries.iter().find_map(|entry| entry.message_index);
-    let mut of_first = entries.iter().filter(|entry| first.is_some() && entry.message_index == first);
-    let is_redacted = of_first.clone().any(|entry| matches!(entry.kind, EntryKind::Redact));
-    Ok(of_first.next_back().filter(|_| is_redacted).map(|entry| entry.seq))
 }
 
 /// Whether the entries after a seq say nothing: they concern the whole conversation, or what was said before.
