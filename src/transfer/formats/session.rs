@@ -54,7 +54,8 @@ pub(crate) fn said(messages: &[StoredMessage], skipped: &mut Skipped) -> Convers
 /// What a person wrote after what a program put before it, in the same text.
 fn after(chunk: &Chunk) -> Option<String> {
     let Body::Text { text, .. } = &chunk.body else { return None };
-    spoken(text).map(str::to_owned)
+    // What it does not know as a program's it gives whole.
+    spoken(text).filter(|words| words.len() < text.trim_start().len()).map(str::to_owned)
 }
 
 /// Whether a program wrote a text in the user's name, or the beginning of it.

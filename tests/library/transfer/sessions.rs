@@ -22,9 +22,11 @@ fn stored(provider: &str) -> Store {
     answer.metadata.provider = Some("mistral".to_owned());
     let reminded = Message::new(Role::User, [Chunk::text("<system-reminder>now</system-reminder>\nWhat is here?")]);
     let context = Message::user("<environment_context>\n<cwd>/x</cwd></environment_context>");
+    let allowed = Message::user("<permissions instructions>ask</permissions instructions>");
     let log = [
         Message::system("You are another program."),
         context,
+        allowed,
         reminded,
         called,
         Message::tool("call_1", "a.txt"),
@@ -44,7 +46,7 @@ fn lines(store: &Store, agent: Agent) -> (tempfile::TempDir, Vec<Value>) {
         _ => assert!(place.starts_with("sessions/20") && place.ends_with(&format!("-{id}.jsonl")), "{place}"),
     }
     assert!(session.command.ends_with(&format!(" {id}")));
-    assert_eq!((session.summary.left_out["system_message"], session.summary.left_out["scaffolding"]), (1, 2));
+    assert_eq!((session.summary.left_out["system_message"], session.summary.left_out["scaffolding"]), (1, 3));
     let text = std::fs::read_to_string(&session.file).unwrap();
     (home, text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
 }
