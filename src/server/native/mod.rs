@@ -35,7 +35,7 @@ pub(in crate::server) use events::Pieces;
 use exchanges::Stopped;
 use ingest::Ingested;
 use messages::{Appended, Entries, Messages, NewSummary, Rewind};
-use prompts::{Checked, PromptTools, Shown, Targets};
+use prompts::{Checked, PromptTools, Repaired, Shown, Targets};
 use transfer::Import;
 
 const DESCRIBED: &str = r#"{"conversation":"0199a1b2-7c3d-7e4f-8a9b-0c1d2e3f4a5b","key":"chat-42","title":"Plans","created_at":"2026-11-22T09:00:00.000000Z","last_activity":"2026-11-22T09:00:00.000000Z","last_seq":1,"messages":0}"#;
@@ -396,7 +396,7 @@ pub(crate) const ROUTES: &[Route] = &[
             vec![aim(), target("from", "The wire of the request; by default that of `for`"), model]
         })
         .body(json::<Request>(REQUEST))
-        .answers(json::<Shown>(r#"{"request":{"messages":[{"role":"user","content":"hello"}]},"report":[]}"#))
+        .answers(json::<Repaired>(r#"{"request":{"messages":[{"role":"user","content":"hello"}]},"report":[]}"#))
         .refuses(&[413, 422]),
     Route::get("/api/v1/admin/health", Admin, Store(admin::health))
         .named("getHealth", "What prevents the store from being written, and what was lost")

@@ -12,14 +12,21 @@ use crate::server::app::{Call, Outcome, ok};
 use crate::server::body;
 use crate::server::body::{Judged, judged};
 use crate::server::refusal::Refusal;
-use crate::server::schemas::Object;
+use crate::server::schemas::{Object, Request};
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Prompt")]
 pub(super) struct Shown {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    conversation: Option<ConversationId>,
+    conversation: ConversationId,
     #[schemars(with = "Object")]
+    request: Box<RawValue>,
+    report: Vec<ReportLine>,
+}
+
+/// A repaired request: a list of messages, where one was given.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Repaired {
+    #[schemars(with = "Request")]
     request: Box<RawValue>,
     report: Vec<ReportLine>,
 }
@@ -39,7 +46,7 @@ pub(super) fn prompt(call: &Call, body: &[u8]) -> Outcome {
     let name = parameters::name(call);
     let prompt = provider::render(target, &parameters::conversation(call, &name)?, &options)?;
     call.app.metrics.count_report(&prompt.report);
-    ok(&Shown { conversation: Some(name.id()), request: prompt.request, report: prompt.report })
+    ok(&Shown { conversation: name.id(), request: prompt.request, report: prompt.report })
 }
 
 pub(super) fn next(call: &Call, _: &[u8]) -> Outcome {
@@ -69,7 +76,7 @@ pub(super) fn repair(call: &Call, body: &[u8]) -> Outcome {
     options.model = call.query.get("model").map(str::to_owned);
     let repaired = provider::repair(from, target, body::text(body)?, &options)?;
     call.app.metrics.count_report(&repaired.report);
-    ok(&Shown { conversation: None, request: repaired.request, report: repaired.report })
+    ok(&Repaired { request: repaired.request, report: repaired.report })
 }
 
 /// The wires and dialects that `for` and `from` may name.

@@ -925,7 +925,7 @@ export interface components {
             step: "await_user";
         };
         Prompt: {
-            conversation?: string;
+            conversation: string;
             report: {
                 /** @description The chunk's index in the message. */
                 chunk_index?: number;
@@ -980,6 +980,30 @@ export interface components {
             seq: number;
             /** @description The seqs of summaries that may quote what was redacted: they stay as they are. */
             summaries: number[];
+        };
+        /** @description A repaired request: a list of messages, where one was given. */
+        Repaired: {
+            report: {
+                /** @description The chunk's index in the message. */
+                chunk_index?: number;
+                /** @description What to do about it, where something can be done. */
+                cure?: string;
+                /** @description What was done, in words. */
+                detail: string;
+                /** @description The message's index in the log. */
+                message_index?: number;
+                place?: string;
+                /** @description What was done, for programs. */
+                rule: "damaged_record" | "error_chunk_removed" | "empty_message_removed" | "result_moved" | "duplicate_result_removed" | "orphan_result_removed" | "outcome_unknown" | "not_run" | "pending_answered" | "streaming_taken_as_interrupted" | "surrogate_replaced" | "left_out" | "thinking_left_out" | "thinking_tagged" | "altered" | "origin_assumed" | "kept_by_server" | "finished_tool_flattened" | "finished_tool_dropped" | "summarized" | "outside_window" | "window_exceeded" | "arguments_repaired" | "signature_made" | "name_changed" | "call_as_text" | "media_moved" | "role_changed" | "turn_made" | "bridge_added" | "not_continued" | "field_added" | "still_refused";
+                /** @description What it means for the reader. */
+                severity: "lost" | "changed" | "moved" | "added" | "note";
+                /** @description The tool call's id as it is stored, also where it is empty. */
+                tool_call_id?: string;
+                /** @description Why it was done, in words. */
+                why?: string;
+            }[];
+            /** @description A provider's request, or its list of messages. What is neither is a finding, too. */
+            request: unknown;
         };
         /** @description A provider's request, or its list of messages. What is neither is a finding, too. */
         Request: unknown;
@@ -2334,7 +2358,7 @@ export interface operations {
                      *       }
                      *     }
                      */
-                    "application/json": components["schemas"]["Prompt"];
+                    "application/json": components["schemas"]["Repaired"];
                 };
             };
         };
