@@ -206,6 +206,23 @@ fn a_round_is_over_when_the_user_has_spoken() {
     }
 }
 
+/// Results that come as a user's message are not the user's words: the round of a call without a result is not over either.
+#[test]
+fn results_under_the_users_role_end_no_round() {
+    let messages = [
+        Message::assistant([Chunk::tool_call("1", "look", "{}"), Chunk::tool_call("2", "look", "{}")]),
+        Message::new(Role::User, [Chunk::tool_result("2", "found")]),
+        Message::assistant([Chunk::text("One is missing.")]),
+    ];
+    for how in [FinishedTools::Flatten, FinishedTools::Drop] {
+        let options = PromptOptions::new().with_finished_tools(how);
+        let running = rendered(Target::OPENAI_CHAT, &messages[..2], &options).0;
+        let later = rendered(Target::OPENAI_CHAT, &messages, &options).0;
+        assert_eq!(running.len(), 5, "{running:?}");
+        assert!(later.starts_with(&running), "{later:?}");
+    }
+}
+
 fn request(target: Target, options: &PromptOptions) -> Result<Value, Error> {
     let store = Store::open("memory:").unwrap();
     store.append("chat", &two_turns()).unwrap();

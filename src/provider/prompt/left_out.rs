@@ -22,7 +22,7 @@ use std::collections::{HashMap, HashSet};
 use super::options::{FinishedTools, PromptOptions, Thinking};
 use super::window::blocks::UserTurns;
 use crate::history::report::{Fact, Thought};
-use crate::history::{Calls, Conversation, MessageState, ReportLine, Rule, Site, StoredMessage, Summary};
+use crate::history::{Calls, Conversation, MessageState, ReportLine, Rule, Site, StoredMessage, Summary, speaks};
 use crate::json;
 use crate::model::{Body, Chunk, Message, Output, Part, PartBody, Role};
 use crate::provider::text::is_blank;
@@ -223,7 +223,8 @@ struct Rounds {
 
 impl Rounds {
     fn find(messages: &[StoredMessage], options: &PromptOptions) -> Self {
-        let end = messages.iter().rposition(|stored| stored.message.role == Role::User).unwrap_or(0);
+        let is_users = |stored: &StoredMessage| stored.message.role == Role::User && speaks(stored);
+        let end = messages.iter().rposition(is_users).unwrap_or_default();
         let paired = Calls::pair(messages);
         let sites = messages.iter().take(end).enumerate().flat_map(|(message, stored)| {
             let calls = stored.message.chunks.iter().enumerate().filter(|(_, chunk)| is_callers(chunk));
