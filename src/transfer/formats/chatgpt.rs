@@ -22,9 +22,6 @@ pub(crate) const FORMAT: Format = Format {
     write: None,
 };
 
-/// How far up to search for the call that a tool answers.
-const NEAR: usize = 64;
-
 fn recognise(head: &Head<'_>) -> bool {
     head.any(|fields| fields.peek("mapping").is_some_and(|raw| raw.get().starts_with('{')))
 }
@@ -41,7 +38,7 @@ fn read(text: &str, context: &Context<'_>) -> Taken {
     foreign.shown = fields.string("current_node");
     take::tag_if(&fields, "is_archived", "archived", &mut foreign);
     take::tag_if(&fields, "is_starred", "starred", &mut foreign);
-    let mut nodes = Nodes { calls: HashMap::new(), parents: HashMap::new(), context };
+    let mut nodes = Nodes { calls: HashMap::new(), context };
     let raw: Vec<_> = mapping.rest().map(|(id, raw)| (id.into_owned(), raw)).collect();
     for (id, raw) in &raw {
         nodes.look(id, raw);
@@ -49,7 +46,7 @@ fn read(text: &str, context: &Context<'_>) -> Taken {
     for (id, raw) in raw {
         let (parent, message) = node(raw);
         let messages = match message {
-            Some(message) => nodes.message(&id, message, &mut foreign),
+            Some(message) => nodes.message(&id, parent.as_deref(), message, &mut foreign),
             None => Vec::new(),
         };
         foreign.nodes.push(Node { id, parent, messages });
@@ -67,47 +64,29 @@ fn node(raw: &RawValue) -> (Option<String>, Option<&RawValue>) {
 struct Nodes<'a> {
     /// The tool that a node calls.
     calls: HashMap<String, String>,
-    /// The parents of what tools wrote.
-    parents: HashMap<String, (Option<String>, bool)>,
     context: &'a Context<'a>,
 }
 
 impl Nodes<'_> {
     fn look(&mut self, id: &str, raw: &RawValue) {
-        let (parent, message) = node(raw);
-        let mut fields = message.and_then(Fields::of).unwrap_or_default();
+        let mut fields = node(raw).1.and_then(Fields::of).unwrap_or_default();
         let role = fields.object("author").and_then(|mut author| author.string("role"));
+        let kind = fields.object("content").and_then(|mut content| content.string("content_type"));
+        // Arguments are text.
         if role.as_deref() == Some("assistant")
+            && matches!(kind.as_deref(), None | Some("text" | "code" | ""))
             && let Some(tool) = fields.string("recipient").filter(|recipient| recipient != "all")
         {
             self.calls.insert(id.to_owned(), tool);
         }
-        self.parents.insert(id.to_owned(), (parent, role.as_deref() == Some("tool")));
     }
 
-    /// The call that a tool's node answers: the nearest before it, with only the tools' own messages between.
-    fn answered(&self, id: &str) -> Option<String> {
-        let mut at = self.parents.get(id)?.0.clone()?;
-        for _ in 0..NEAR {
-            if self.calls.contains_key(&at) {
-                return Some(at);
-            }
-            let (parent, is_tool) = self.parents.get(&at)?;
-            if !is_tool {
-                return None;
-            }
-            at = parent.clone()?;
-        }
-        None
-    }
-
-    fn message(&self, id: &str, raw: &RawValue, foreign: &mut Foreign) -> Vec<Message> {
+    fn message(&self, id: &str, parent: Option<&str>, raw: &RawValue, foreign: &mut Foreign) -> Vec<Message> {
         let Some(mut fields) = Fields::of(raw) else {
             foreign.skip("message_that_is_no_object");
             return Vec::new();
         };
         let mut author = fields.object("author").unwrap_or_default();
-        let name = author.string("name");
         let role = author.string("role").unwrap_or_default();
         let mut content = fields.object("content").unwrap_or_default();
         let kind = content.string("content_type").unwrap_or_default();
@@ -125,18 +104,19 @@ impl Nodes<'_> {
                 Role::User
             }
         };
-        if chunks.is_empty() {
+        // What tools write after a call's answer, or without a call, stays what it is.
+        let answered = parent.filter(|parent| role == Role::Tool && self.calls.contains_key(*parent));
+        let call = self.calls.get(id);
+        if chunks.is_empty() && answered.is_none() && call.is_none() {
             foreign.skip("empty_message");
             return Vec::new();
         }
-        let mut call = self.calls.get(id).filter(|_| role == Role::Assistant).cloned();
-        if let Some(tool) = call.take_if(|_| matches!(kind.as_str(), "text" | "code" | "")) {
+        if let Some(tool) = call {
             let arguments = words(&chunks);
             chunks = vec![Chunk::tool_call(id, tool, arguments)];
         }
-        if role == Role::Tool {
-            let answered = self.answered(id).unwrap_or_default();
-            chunks = result(&answered, name, chunks);
+        if let Some(call) = answered {
+            chunks = result(call, author.string("name"), chunks);
         }
         let mut message = Message::new(role, chunks);
         message.metadata.id = fields.string("id");

@@ -3,7 +3,7 @@
 //! The format is Anthropic's own and not documented. Sources: txcript's `docs/formats/claude-code.md`, denisraison's
 //! data-formats; see `docs/transfer.md`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 
 use serde_json::value::RawValue;
@@ -63,14 +63,19 @@ fn read(key: &str, lines: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
     // A sub-agent's line belongs to the sub-agent of its parent.
     let mut agent_of: HashMap<String, usize> = HashMap::new();
     let mut aside = HashMap::new();
+    let mut seen = HashSet::new();
     for line in &lines {
         let Ok(mut fields) = Fields::read(line) else {
             main.foreign.skip("line_that_is_no_object");
             continue;
         };
         let kind = fields.string("type").unwrap_or_default();
-        let is_said = fields.peek("message").is_some_and(|raw| raw.get().starts_with('{'));
+        let is_said = fields.peek("message").is_some_and(|raw| raw.get().starts_with('{')) || is_queued(&fields);
         let id = fields.peek("uuid").and_then(string);
+        if id.is_some() && !seen.insert(line.as_str()) {
+            main.foreign.skip("repeated_line");
+            continue;
+        }
         let mut thread = &mut main;
         if let Some(id) = id.filter(|_| fields.peek("isSidechain").is_some_and(|raw| raw.get() == "true")) {
             let parent = fields.peek("parentUuid").and_then(string);
@@ -167,8 +172,10 @@ impl Thread {
     fn said(&mut self, mut fields: Fields<'_>) {
         let id = fields.string("uuid").unwrap_or_else(|| self.foreign.nodes.len().to_string());
         let parent = fields.string("parentUuid").or_else(|| fields.peek("logicalParentUuid").and_then(string));
-        let Some(raw) = fields.take("message") else { return };
-        let mut messages = messages(raw, &mut fields);
+        let mut messages = match fields.take("message") {
+            Some(raw) => messages(raw, &mut fields),
+            None => queued(&mut fields),
+        };
         if messages.iter().all(|message| message.chunks.is_empty()) {
             self.foreign.skip("empty_message");
             messages.clear();
@@ -279,11 +286,28 @@ fn answers(messages: &[Message]) -> Vec<String> {
     if answers.len() == chunks().count() { answers } else { Vec::new() }
 }
 
-fn messages(raw: &RawValue, fields: &mut Fields<'_>) -> Vec<Message> {
-    let mut message = Fields::of(raw).unwrap_or_default();
-    let role = message.string("role").unwrap_or_default();
-    let content = message.take("content").map_or("\"\"", RawValue::get);
-    let request = format!("[{{\"role\":{},\"content\":{content}}}]", serde_json::json!(role));
+/// Whether a line is what a person typed while the model worked: no other line has it. What a program put in the queue is not
+/// said.
+fn is_queued(fields: &Fields<'_>) -> bool {
+    let Some(attachment) = fields.peek("attachment").and_then(Fields::of) else { return false };
+    let origin = attachment.peek("origin").and_then(Fields::of);
+    attachment.says("type", "queued_command")
+        && !attachment.says("commandMode", "task-notification")
+        && origin.is_none_or(|origin| origin.says("kind", "human"))
+        && attachment.peek("prompt").is_some()
+}
+
+fn queued(fields: &mut Fields<'_>) -> Vec<Message> {
+    let mut attachment = fields.object("attachment").unwrap_or_default();
+    let mut messages = with_content("user", attachment.take("prompt"), fields);
+    take::keep(attachment, messages.first_mut());
+    messages
+}
+
+/// What was said then, by its content as the API has it.
+fn with_content(role: &str, content: Option<&RawValue>, fields: &mut Fields<'_>) -> Vec<Message> {
+    let content = content.map_or("\"\"", RawValue::get);
+    let request = format!("[{{\"role\":{},\"content\":{content}}}]", value!(role));
     let parsed = crate::provider::parse(Target::ANTHROPIC, &request).unwrap_or_default();
     let Some(parsed) = parsed.messages.into_iter().next() else { return Vec::new() };
     let chunks = parsed.chunks.into_iter().filter(|chunk| !is_blank(chunk)).collect();
@@ -292,6 +316,13 @@ fn messages(raw: &RawValue, fields: &mut Fields<'_>) -> Vec<Message> {
     for message in &mut messages {
         message.metadata.created_at = created_at;
     }
+    messages
+}
+
+fn messages(raw: &RawValue, fields: &mut Fields<'_>) -> Vec<Message> {
+    let mut message = Fields::of(raw).unwrap_or_default();
+    let role = message.string("role").unwrap_or_default();
+    let mut messages = with_content(&role, message.take("content"), fields);
     if let Some(first) = messages.first_mut() {
         first.metadata.id = message.string("id");
         if first.role == Role::Assistant {

@@ -2,6 +2,7 @@
 //!
 //! Sources: txcript's `docs/formats/codex.md` with its pointers into openai/codex; see `docs/transfer.md`.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 
 use serde_json::value::RawValue;
@@ -55,6 +56,34 @@ struct Turn {
 }
 
 fn read(key: &str, lines: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
+    sessions(&lines).into_iter().map(|lines| Ok(one(key, lines))).collect()
+}
+
+/// The lines of each session: several may be in one file, one after the other. What a session has of one that it continues is
+/// before all items.
+fn sessions(lines: &[String]) -> Vec<&[String]> {
+    let mut sessions = Vec::new();
+    let (mut begin, mut has_items, mut ids) = (0, false, HashSet::new());
+    for (at, line) in lines.iter().enumerate() {
+        if !line.contains("session_meta") {
+            has_items |= line.contains("response_item");
+            continue;
+        }
+        let mut fields = Fields::read(line).unwrap_or_default();
+        let meta = if fields.says("type", "session_meta") { fields.object("payload") } else { None };
+        let Some(id) = meta.and_then(|mut meta| meta.string("id")) else { continue };
+        if has_items && !ids.contains(&id) {
+            sessions.extend(lines.get(begin..at));
+            (begin, has_items) = (at, false);
+            ids.clear();
+        }
+        ids.insert(id);
+    }
+    sessions.extend(lines.get(begin..));
+    sessions
+}
+
+fn one(key: &str, lines: &[String]) -> Foreign {
     let mut foreign = Foreign::new(key);
     let mut items: Vec<(String, Place)> = Vec::new();
     let mut turns: Vec<Turn> = Vec::new();
@@ -96,6 +125,8 @@ fn read(key: &str, lines: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
                 }
             }
             "turn_context" => turns.push(Turn { id: inner.string("turn_id"), model: inner.string("model") }),
+            // The state of the folder: for Codex, not for its model.
+            "response_item" if inner.says("type", "ghost_snapshot") => foreign.skip("item:ghost_snapshot"),
             "response_item" => items.push((payload.get().to_owned(), place)),
             "event_msg" if inner.says("type", "thread_rolled_back") => {
                 taken_back.push((items.len(), inner.integer("num_turns").unwrap_or(1)));
@@ -143,7 +174,7 @@ fn read(key: &str, lines: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
         foreign.nodes.push(Node { id, parent, messages });
     }
     foreign.is_hollow = foreign.nodes.is_empty();
-    vec![Ok(foreign)]
+    foreign
 }
 
 fn session(mut fields: Fields<'_>, foreign: &mut Foreign) {

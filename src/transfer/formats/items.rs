@@ -19,8 +19,10 @@ pub(crate) const FORMAT: Format = Format {
     write: Some(Writer { frame: ["", "\n", "\n"], extension: "json", write }),
 };
 
-/// Types of items that no other format has.
-const TYPES: &[&str] = &["reasoning", "function_call", "function_call_output", "custom_tool_call", "item_reference"];
+/// Types of items that no other format has, beside calls and what they gave.
+const TYPES: &[&str] = &["reasoning", "compaction", "additional_tools", "item_reference"];
+/// How the types of calls end, and of what they gave.
+const ENDINGS: &[&str] = &["_call", "_output"];
 
 fn recognise(head: &Head<'_>) -> bool {
     let is_page = head.values.len() == 1
@@ -29,7 +31,10 @@ fn recognise(head: &Head<'_>) -> bool {
         });
     let is_item = |fields: &Fields<'_>| match fields.peek("type").and_then(string).as_deref() {
         Some("message") => fields.peek("role").is_some() && fields.peek("content").is_some(),
-        Some(kind) => TYPES.contains(&kind) && fields.peek("timestamp").is_none(),
+        Some(kind) => {
+            (TYPES.contains(&kind) || ENDINGS.iter().any(|end| kind.ends_with(end)))
+                && fields.peek("timestamp").is_none()
+        }
         None => false,
     };
     is_page

@@ -107,7 +107,7 @@ fn chatgpt_with_voice_canvas_browsing_and_code() {
             json!({}),
         ),
         ("assistant", "canmore.create_textdoc", text("{\"name\":\"cake\",\"type\":\"document\"}"), json!({})),
-        ("tool canmore.create_textdoc", "all", text("Successfully created"), json!({"canvas": {"textdoc_id": "d"}})),
+        ("tool canmore.create_textdoc", "all", text(""), json!({"canvas": {"textdoc_id": "d"}})),
         ("assistant", "all", json!({"content_type": "super_widget", "widgets": []}), json!({})),
         (
             "assistant",
@@ -132,7 +132,7 @@ fn chatgpt_with_voice_canvas_browsing_and_code() {
         "assistant:thinking",
         "assistant:tool_call",
         "tool:tool_result",
-        "tool:tool_result",
+        "tool:text",
         "assistant:tool_call",
         "tool:tool_result",
         "assistant:tool_call",
@@ -321,6 +321,31 @@ fn claude_code_with_lines_that_say_nothing_between_and_behind() {
         let (main, run) = said("s.jsonl", lines.join("\n"), "claude-code:s");
         assert_eq!((kinds(&main).len(), run.conversations[0].branches), (2, 0));
     }
+}
+
+/// What a person types while the model works is in a line of its own kind; a line that is there twice is one line.
+#[test]
+fn claude_code_with_words_from_the_queue_and_lines_twice() {
+    let line = |kind: &str, uuid: &str, parent: Value, more: Value| {
+        let mut line = json!({"type": kind, "uuid": uuid, "parentUuid": parent, "sessionId": "s"});
+        line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        line.to_string()
+    };
+    let said_by = |role: &str, text: &str| json!({"message": {"role": role, "content": text}});
+    let queued = |mode: &str, origin: &str, text: &str| json!({"attachment": {"type": "queued_command", "commandMode": mode, "origin": {"kind": origin}, "prompt": text}});
+    let lines = [
+        line("user", "u1", json!(null), said_by("user", "Fix it")),
+        line("assistant", "u2", json!("u1"), said_by("assistant", "Fixed")),
+        line("attachment", "u3", json!("u2"), queued("prompt", "human", "and check the tests too")),
+        line("attachment", "u4", json!("u3"), queued("task-notification", "task", "a task ended")),
+        line("assistant", "u5", json!("u4"), said_by("assistant", "They pass")),
+    ];
+    let twice = [lines.clone(), lines].concat();
+    let (said, run) = said("s.jsonl", twice.join("\n"), "claude-code:s");
+    assert_eq!(kinds(&said), ["user:text", "assistant:text", "user:text", "assistant:text"]);
+    assert!(matches!(&said[2].chunks[0].body, Body::Text { text, .. } if text == "and check the tests too"));
+    let one = &run.conversations[0];
+    assert_eq!((one.branches, one.skipped["repeated_line"], one.skipped["line_of_kind:attachment"]), (0, 5, 1));
 }
 
 /// The blocks of one answer may stand before and after a result: what it cost is said once.
