@@ -201,9 +201,11 @@ fn pictures_of_a_markdown_file_are_beside_it() {
     let run = place.run(&["export", "c", "--format", "markdown", "--out", "my chat.md"]);
     assert!(run.exit == 2 && run.stderr.starts_with("error: my chat-files exists already"), "{}", run.stderr);
     assert!(!place.path("my chat.md").exists());
-    // Without files there is no folder, and on stdout pictures are in the text.
+    // Without files there is no folder, and on stdout pictures and documents are in the text.
     place.append("d", &[HELLO]);
     place.ok(&["export", "d", "--format", "markdown", "--out", "d.md"]);
     assert!(!place.path("d-files").exists());
-    assert!(place.ok(&["export", "c", "--format", "markdown"]).stdout.contains("![picture](<data:image/png;base64,"));
+    let text = place.ok(&["export", "c", "--format", "markdown"]).stdout;
+    assert!(text.contains("![picture](<data:image/png;base64,"), "{text}");
+    assert!(text.contains("[a.pdf](<data:application/pdf;base64,JVBERi0=>)"), "{text}");
 }

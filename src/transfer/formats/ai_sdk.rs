@@ -270,7 +270,8 @@ fn write(outgoing: &Outgoing, out: &mut dyn Write, skipped: &mut Skipped) -> io:
             message.chunks.iter().for_each(|chunk| answer(&mut messages, chunk, skipped));
             continue;
         }
-        let mut parts: Vec<Value> = message.chunks.iter().filter_map(|chunk| part(chunk, skipped)).collect();
+        let provider = message.metadata.provider.as_deref();
+        let mut parts: Vec<Value> = message.chunks.iter().filter_map(|chunk| part(chunk, provider, skipped)).collect();
         // The model's turn is one message, with a step for each answer.
         if message.role == Role::Assistant {
             parts.insert(0, json!({ "type": "step-start" }));
@@ -291,7 +292,44 @@ fn write(outgoing: &Outgoing, out: &mut dyn Write, skipped: &mut Skipped) -> io:
     Ok(())
 }
 
-fn part(chunk: &Chunk, skipped: &mut Skipped) -> Option<Value> {
+fn part(chunk: &Chunk, provider: Option<&str>, skipped: &mut Skipped) -> Option<Value> {
+    let mut part = bare_part(chunk, skipped)?;
+    let name = if part.get("toolCallId").is_some() { "callProviderMetadata" } else { "providerMetadata" };
+    let as_it_came = METADATA.iter().find_map(|name| chunk.extra.get(name));
+    let added = match as_it_came {
+        Some(json) => serde_json::from_str(json.as_str()).ok(),
+        None => proof(chunk, provider, skipped),
+    };
+    if let (Some(added), Some(fields)) = (added, part.as_object_mut()) {
+        fields.insert(name.to_owned(), added);
+    }
+    Some(part)
+}
+
+/// The opaque proof of thinking or of a call, where the provider's package of the SDK looks for it.
+fn proof(chunk: &Chunk, provider: Option<&str>, skipped: &mut Skipped) -> Option<Value> {
+    let (signature, redacted) = match &chunk.body {
+        Body::Thinking { signature, redacted, .. } => (signature.as_deref(), redacted.as_deref()),
+        Body::ToolCall { signature, .. } => (signature.as_deref(), None),
+        _ => return None,
+    };
+    match (provider.unwrap_or_default(), signature, redacted) {
+        (_, None, None) => None,
+        ("anthropic", _, Some(data)) => Some(json!({ "anthropic": { "redactedData": data } })),
+        ("anthropic", Some(signature), _) => Some(json!({ "anthropic": { "signature": signature } })),
+        ("bedrock", Some(signature), _) => Some(json!({ "bedrock": { "signature": signature } })),
+        ("google" | "gemini", Some(signature), _) => Some(json!({ "google": { "thoughtSignature": signature } })),
+        ("openai", Some(content), _) => {
+            Some(json!({ "openai": { "itemId": chunk.id, "reasoningEncryptedContent": content } }))
+        }
+        _ => {
+            *skipped.entry("signature".to_owned()).or_default() += 1;
+            None
+        }
+    }
+}
+
+fn bare_part(chunk: &Chunk, skipped: &mut Skipped) -> Option<Value> {
     Some(match &chunk.body {
         Body::Text { text, .. } | Body::Refusal { text } => json!({ "type": "text", "text": text, "state": "done" }),
         Body::Thinking { text, .. } => json!({ "type": "reasoning", "text": text, "state": "done" }),

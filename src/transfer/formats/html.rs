@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use super::markdown::words;
+use super::markdown::{place_of, text_of, words};
 use crate::html::{escape, is_picture};
-use crate::model::{Body, Output, Part, PartBody};
+use crate::model::{Body, File, Output, Part, PartBody};
 use crate::transfer::foreign::Skipped;
 use crate::transfer::format::{Format, Outgoing, Writer, returned};
 
@@ -50,10 +50,11 @@ fn write(outgoing: &Outgoing, out: &mut dyn Write, _: &mut Skipped) -> io::Resul
     Ok(())
 }
 
+fn folded(what: &str, text: &str) -> String {
+    format!("<details><summary>{}</summary><pre>{}</pre></details>\n", escape(what), escape(text))
+}
+
 fn body(body: &Body, tools: &HashMap<&str, &str>) -> String {
-    let folded = |what: &str, text: &str| {
-        format!("<details><summary>{}</summary><pre>{}</pre></details>\n", escape(what), escape(text))
-    };
     match body {
         Body::Text { text, .. } | Body::Refusal { text } => format!("<div class=\"text\">{}</div>\n", escape(text)),
         Body::Thinking { text, .. } => folded("thinking", text),
@@ -61,29 +62,40 @@ fn body(body: &Body, tools: &HashMap<&str, &str>) -> String {
         Body::ToolResult { tool_call_id, name, output, is_error } => {
             let did = if *is_error == Some(true) { "failed" } else { "returned" };
             let name = returned(name.as_deref(), tool_call_id, tools).unwrap_or_else(|| "a tool".to_owned());
-            let pictures = match output {
+            let parts = match output {
                 Output::Text(_) => &[][..],
                 Output::Parts(parts) => parts,
             };
-            let picture = |part: &Part| match &part.body {
+            let shown = |part: &Part| match &part.body {
                 PartBody::Image(image) if is_picture(&image.url) => Some(picture(&image.url)),
+                PartBody::File(file) => Some(document(file)),
                 _ => None,
             };
-            folded(&format!("{name} {did}"), &words(output)) + &pictures.iter().filter_map(picture).collect::<String>()
+            folded(&format!("{name} {did}"), &words(output)) + &parts.iter().filter_map(shown).collect::<String>()
         }
         // Only what is in the file is shown; nothing is loaded from an address.
         Body::Image(image) if is_picture(&image.url) => picture(&image.url),
         Body::Image(image) => format!("<div class=\"text\">[picture {}]</div>\n", escape(&image.url)),
-        Body::File(file) => {
-            let name = file.name.as_deref().or(file.url.as_deref()).unwrap_or("file");
-            format!("<div class=\"text\">[file {}]</div>\n", escape(name))
-        }
+        Body::File(file) => document(file),
         Body::Audio(audio) => {
             format!("<div class=\"text\">[sound] {}</div>\n", escape(audio.transcript.as_deref().unwrap_or_default()))
         }
         Body::Error { message, .. } => folded("error", message),
         Body::Opaque { kind, json, .. } => folded(kind, json.as_str()),
         Body::Unknown { kind } => format!("<div class=\"text\">[{}]</div>\n", escape(kind)),
+    }
+}
+
+/// A document's text; another one that is here can be saved, and is not opened.
+fn document(file: &File) -> String {
+    let name = file.name.as_deref().or(file.url.as_deref()).unwrap_or("file");
+    match text_of(file) {
+        Some(text) => folded(name, &text),
+        None if file.data.is_some() => {
+            let (name, place) = (escape(name), escape(&place_of(file)));
+            format!("<div class=\"text\"><a download=\"{name}\" href=\"{place}\">{name}</a></div>\n")
+        }
+        None => format!("<div class=\"text\">[file {}]</div>\n", escape(name)),
     }
 }
 
@@ -95,6 +107,24 @@ fn picture(url: &str) -> String {
 mod tests {
     use super::*;
     use crate::model::{Chunk, Image};
+
+    #[test]
+    fn a_document_is_read_or_saved() {
+        let html = |name: &str, mime: &str, data: &str| {
+            let (name, mime_type) = (Some(name.to_owned()), Some(mime.to_owned()));
+            document(&File { name, url: None, data: Some(data.to_owned()), mime_type })
+        };
+        let folded = "<details><summary>a.txt</summary><pre>&lt;b&gt;</pre></details>\n";
+        assert_eq!(html("a.txt", "text/plain", "PGI+"), folded);
+        assert_eq!(html("a.txt", "text/html", "PGI+"), folded);
+        let saved = html("a\".pdf", "application/pdf", "JVBERi0=\"><script>");
+        assert!(
+            saved.contains(
+                "<a download=\"a&quot;.pdf\" href=\"data:application/pdf;base64,JVBERi0=&quot;&gt;&lt;script&gt;\">"
+            ),
+            "{saved}"
+        );
+    }
 
     #[test]
     fn nothing_that_was_said_is_obeyed() {

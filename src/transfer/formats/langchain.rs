@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::history::Conversation;
 use crate::json::fields::{Fields, array, is_empty, string};
 use crate::model::extra::json as kept;
-use crate::model::{Body, Chunk, Message, Role};
+use crate::model::{Body, Chunk, Image, Json, Message, Output, PartBody, Role};
 use crate::provider::Target;
 use crate::transfer::foreign::{Foreign, Skipped, Taken};
 use crate::transfer::format::{Context, Format, Head, Outgoing, Reader, Writer};
@@ -122,7 +122,7 @@ fn message(kind: &str, mut fields: Fields<'_>, foreign: &mut Foreign) -> Vec<Mes
         let call = fields.string("tool_call_id").unwrap_or_default();
         let name = fields.string("name");
         let is_error = fields.string("status").map(|status| status == "error");
-        let output = take::output(fields.take("content"));
+        let output = pictured(take::output(fields.take("content")));
         chunks.push(Chunk::from(take::result(&call, name, output, is_error)));
     } else {
         let content = fields.take("content").map_or("\"\"", RawValue::get);
@@ -170,6 +170,31 @@ fn message(kind: &str, mut fields: Fields<'_>, foreign: &mut Foreign) -> Vec<Mes
     fields.drop_if(|_, raw| is_empty(raw));
     take::keep(fields, Some(&mut message));
     vec![message]
+}
+
+/// A result whose pictures are pictures.
+fn pictured(output: Output) -> Output {
+    let picture = |json: &Json| {
+        let mut fields = Fields::read(json.as_str()).ok()?;
+        let url = match fields.string("type")?.as_str() {
+            "image_url" => fields.object("image_url").and_then(|mut image| image.string("url"))?,
+            "image" => fields.string("url").or_else(|| {
+                let data = ["base64", "data"].iter().find_map(|name| fields.string(name))?;
+                let mime = fields.string("mime_type")?;
+                Some(format!("data:{mime};base64,{data}"))
+            })?,
+            _ => return None,
+        };
+        Some(PartBody::Image(Image { url, mime_type: None }))
+    };
+    let Output::Parts(mut parts) = output else { return output };
+    for part in &mut parts {
+        let found = if let PartBody::Json { json } = &part.body { picture(json) } else { None };
+        if let Some(found) = found {
+            part.body = found;
+        }
+    }
+    Output::Parts(parts)
 }
 
 fn write(outgoing: &Outgoing, out: &mut dyn Write, skipped: &mut Skipped) -> io::Result<()> {

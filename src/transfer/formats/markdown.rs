@@ -1,11 +1,16 @@
 //! Markdown, for people.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 
 use crate::model::{Audio, Body, File, Image, Output, PartBody};
 use crate::transfer::foreign::Skipped;
 use crate::transfer::format::{Format, Outgoing, Writer, returned};
+use crate::transfer::take::mime_of;
 
 pub(crate) const FORMAT: Format = Format {
     name: "markdown",
@@ -82,7 +87,32 @@ fn picture(image: &Image, out: &mut dyn Write) -> io::Result<()> {
 
 fn document(file: &File, out: &mut dyn Write) -> io::Result<()> {
     let name = file.name.as_deref().unwrap_or("file").replace(['[', ']', '\n'], " ");
-    writeln!(out, "[{name}](<{}>)\n", address(file.url.as_deref().unwrap_or_default()))
+    match text_of(file) {
+        Some(text) => {
+            writeln!(out, "**{name}**\n")?;
+            fenced(&text, "", out)
+        }
+        None => writeln!(out, "[{name}](<{}>)\n", address(&place_of(file))),
+    }
+}
+
+/// A document's text, if it is text and here.
+pub(crate) fn text_of(file: &File) -> Option<String> {
+    let mime = file.mime_type.as_deref().or(file.name.as_deref().map(mime_of))?;
+    let is_text = mime.starts_with("text/") || mime == "application/json";
+    let bytes = file.data.as_deref().filter(|_| is_text).and_then(|data| STANDARD.decode(data.trim()).ok())?;
+    String::from_utf8(bytes).ok()
+}
+
+/// Where a document is: what is here is in the address.
+pub(crate) fn place_of(file: &File) -> Cow<'_, str> {
+    match (&file.data, &file.url) {
+        (Some(data), _) => {
+            let mime = file.mime_type.as_deref().unwrap_or("application/octet-stream");
+            format!("data:{mime};base64,{data}").into()
+        }
+        (None, url) => url.as_deref().unwrap_or_default().into(),
+    }
 }
 
 fn sound(audio: &Audio, out: &mut dyn Write) -> io::Result<()> {

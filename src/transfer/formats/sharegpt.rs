@@ -2,12 +2,14 @@
 //!
 //! Sources: LLaMA-Factory's `data/README.md`, axolotl's documents.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::markdown::words;
+use crate::history::{Calls, Site};
 use crate::json::fields::{Fields, array, string};
 use crate::model::extra::json as kept;
 use crate::model::{Body, Chunk, Message, Role};
@@ -171,24 +173,40 @@ fn write(outgoing: &Outgoing, out: &mut dyn Write, skipped: &mut Skipped) -> io:
     let mut said: Vec<(&str, String)> = Vec::new();
     let mut system = Vec::new();
     let mut skip = |kind: &str| *skipped.entry(kind.to_owned()).or_default() += 1;
-    for message in outgoing.messages.iter().map(|stored| &stored.message) {
-        let (mut text, mut calls, mut results) = (String::new(), Vec::new(), Vec::new());
-        for chunk in &message.chunks {
-            match &chunk.body {
+    // Results have no ids: they come in the order of the calls. One that is missing is empty, unless none comes after it.
+    let paired = Calls::pair(&outgoing.messages);
+    let (calls, results): (Vec<Site>, HashSet<Site>) = paired.pairs().unzip();
+    let last = calls.last().copied();
+    let result = |site: Site| {
+        let chunk = outgoing.messages.get(site.message).and_then(|stored| stored.message.chunks.get(site.chunk));
+        match chunk.map(|chunk| &chunk.body) {
+            Some(Body::ToolResult { output, .. }) => words(output),
+            _ => String::new(),
+        }
+    };
+    for (at, message) in outgoing.messages.iter().map(|stored| &stored.message).enumerate() {
+        let (mut text, mut calls, mut observed) = (String::new(), Vec::new(), Vec::new());
+        for (chunk, content) in message.chunks.iter().enumerate() {
+            let site = Site { message: at, chunk };
+            match &content.body {
                 Body::Text { text: more, .. } | Body::Refusal { text: more } => text.push_str(more),
                 Body::ToolCall { name, arguments, .. } => {
                     let arguments = serde_json::from_str(arguments).unwrap_or_else(|_| json!(arguments));
                     calls.push(json!({ "name": name, "arguments": arguments }));
+                    if Some(site) <= last {
+                        observed.push(("observation", paired.result(site).map(result).unwrap_or_default()));
+                    }
                 }
-                Body::ToolResult { output, .. } => results.push(words(output)),
+                Body::ToolResult { .. } if results.contains(&site) => {}
+                Body::ToolResult { .. } => skip("result_without_a_call"),
                 other => skip(other.kind()),
             }
         }
         match message.role {
             Role::System => system.push(text),
-            Role::User | Role::Assistant if !text.is_empty() => {
-                said.push((if message.role == Role::User { "human" } else { "gpt" }, text));
-            }
+            Role::Assistant if !text.is_empty() => said.push(("gpt", text)),
+            // What a tool says beside results is said by the user, as in prompts.
+            Role::User | Role::Tool if !text.is_empty() => said.push(("human", text)),
             _ => {}
         }
         match calls.as_slice() {
@@ -196,7 +214,7 @@ fn write(outgoing: &Outgoing, out: &mut dyn Write, skipped: &mut Skipped) -> io:
             [call] => said.push(("function_call", call.to_string())),
             _ => said.push(("function_call", json!(calls).to_string())),
         }
-        said.extend(results.into_iter().map(|result| ("observation", result)));
+        said.append(&mut observed);
     }
     let said: Vec<_> = said.into_iter().map(|(from, value)| json!({ "from": from, "value": value })).collect();
     let id = outgoing.item.key.clone().unwrap_or_else(|| outgoing.item.id.to_string());

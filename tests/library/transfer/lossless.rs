@@ -1,5 +1,7 @@
 //! Out of a store and in again.
 
+use std::collections::HashMap;
+
 use conversation_store::Store;
 use conversation_store::model::{Body, Chunk, Message, Name, Output, Role};
 use conversation_store::transfer::{FORMATS, export};
@@ -102,6 +104,62 @@ fn what_other_formats_have_a_place_for_comes_back() {
         assert_eq!(words(&back, has_ids), wanted, "{}", format.name);
         let thinks = back.iter().flat_map(|message| &message.chunks).any(|chunk| chunk.body.kind() == "thinking");
         assert!(thinks || !summary.left_out.is_empty(), "{}: thinking is left out without a word", format.name);
+    }
+}
+
+/// ShareGPT's results have no ids: each comes back to its own call, in whatever order they came, and where one is missing.
+#[test]
+fn results_of_sharegpt_stay_with_their_calls() {
+    let store = Store::open("memory:").unwrap();
+    let call = |id: &str| Chunk::tool_call(id, format!("tool_{id}"), "{}");
+    let log = [
+        Message::user("Go"),
+        Message::assistant([call("a"), call("b"), call("c")]),
+        Message::tool("c", "3"),
+        Message::tool("a", "1"),
+        Message::user("And?"),
+        Message::assistant([call("d")]),
+        Message::tool("d", "4"),
+        Message::assistant([call("e")]),
+    ];
+    store.append("chat", &log).unwrap();
+    let other = Store::open("memory:").unwrap();
+    into(&other, "x.json", exported(&store, "sharegpt")).summary.unwrap();
+    let (mut names, mut results) = (HashMap::new(), Vec::new());
+    for chunk in said(&other, &store_key(&other)).into_iter().flat_map(|message| message.chunks) {
+        match chunk.body {
+            Body::ToolCall { id, name, .. } => _ = names.insert(id, name),
+            Body::ToolResult { tool_call_id, output: Output::Text(text), .. } => {
+                results.push((names.remove(&tool_call_id).unwrap(), text));
+            }
+            _ => {}
+        }
+    }
+    let wanted = [("tool_a", "1"), ("tool_b", ""), ("tool_c", "3"), ("tool_d", "4")];
+    assert_eq!(results, wanted.map(|(name, text)| (name.to_owned(), text.to_owned())));
+    assert_eq!(names.into_values().collect::<Vec<_>>(), ["tool_e"]);
+}
+
+/// A proof goes out where the provider's package of the SDK looks for it, and comes back.
+#[test]
+fn ai_sdk_keeps_the_proof_of_thinking() {
+    for (provider, comes_back) in
+        [("anthropic", true), ("google", true), ("openai", true), ("bedrock", true), ("mistral", false)]
+    {
+        let store = Store::open("memory:").unwrap();
+        let proof = Some("c2ln".to_owned());
+        let signed = Body::Thinking { text: "Hm.".to_owned(), signature: proof.clone(), redacted: None };
+        let mut answer = Message::assistant([signed.into(), Chunk::text("So.")]);
+        answer.metadata.provider = Some(provider.to_owned());
+        store.append("chat", &[Message::user("Hi"), answer]).unwrap();
+        let mut text = Vec::new();
+        let summary = export(&store, ["chat".into()], "ai-sdk", &mut text, &mut |_| ()).unwrap();
+        assert_eq!(summary.left_out.contains_key("signature"), !comes_back, "{provider}");
+        let other = Store::open("memory:").unwrap();
+        into(&other, "x.json", &text).summary.unwrap();
+        let back = said(&other, &store_key(&other));
+        let Body::Thinking { signature, .. } = &back[1].chunks[0].body else { panic!("{back:?}") };
+        assert_eq!(*signature, proof.filter(|_| comes_back), "{provider}");
     }
 }
 
