@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::markdown::place_of;
 use crate::json::fields::{Fields, array, string};
 use crate::model::extra::Owner;
 use crate::model::{Body, Chunk, File, Message, Output, PartBody, Role};
@@ -345,8 +346,8 @@ fn bare_part(chunk: &Chunk, skipped: &mut Skipped) -> Option<Value> {
         }
         Body::File(file) => {
             let mime = file.mime_type.clone().unwrap_or_else(|| "application/octet-stream".to_owned());
-            let data = file.data.as_ref().map(|data| format!("data:{mime};base64,{data}"));
-            json!({ "type": "file", "mediaType": mime, "filename": file.name, "url": data.or_else(|| file.url.clone()) })
+            let place = Some(place_of(file)).filter(|place| !place.is_empty());
+            json!({ "type": "file", "mediaType": mime, "filename": file.name, "url": place })
         }
         other => {
             *skipped.entry(other.kind().to_owned()).or_default() += 1;

@@ -100,13 +100,15 @@ fn document(file: &File, out: &mut dyn Write) -> io::Result<()> {
 pub(crate) fn text_of(file: &File) -> Option<String> {
     let mime = file.mime_type.as_deref().or(file.name.as_deref().map(mime_of))?;
     let is_text = mime.starts_with("text/") || mime == "application/json";
-    let bytes = file.data.as_deref().filter(|_| is_text).and_then(|data| STANDARD.decode(data.trim()).ok())?;
-    String::from_utf8(bytes).ok()
+    let data = file.data.as_deref().filter(|_| is_text)?;
+    let base64 = data.split_once(";base64,").map_or(data, |(_, base64)| base64);
+    String::from_utf8(STANDARD.decode(base64.trim()).ok()?).ok()
 }
 
-/// Where a document is: what is here is in the address.
+/// Where a document is: what is here is in the address. Some give a data URL for the data.
 pub(crate) fn place_of(file: &File) -> Cow<'_, str> {
     match (&file.data, &file.url) {
+        (Some(data), _) if data.starts_with("data:") => data.into(),
         (Some(data), _) => {
             let mime = file.mime_type.as_deref().unwrap_or("application/octet-stream");
             format!("data:{mime};base64,{data}").into()

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::around::{self, About, END_FIELD, FIELD, Rewritten};
 use super::book::{self, Book, End, Entry, State};
+use super::passed_over;
 use super::place::Found;
 use super::plan::{Placed, Request};
 use super::recorded::{self, Awaited};
@@ -19,7 +20,6 @@ use super::sent::Requests;
 use super::turns::Turns;
 use super::voice::{Place, Voice};
 use crate::error::Error;
-use crate::history::StoredMessage;
 use crate::model::{Body, Chunk, ConversationId, FinishReason, Json, Name, Role};
 use crate::provider::{Decoder, Event, Target, parse};
 use crate::server::app::App;
@@ -47,8 +47,6 @@ const WORDS: usize = 1_000;
 const RACES: usize = 5;
 /// The most choices of one answer that are stored.
 const CHOICES: u64 = 16;
-/// The most attempts of a call that are looked at, where one of them ends.
-const ATTEMPTS: usize = 32;
 
 /// What came of looking for a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -561,41 +559,15 @@ impl Call {
         Ok(state)
     }
 
-    /// Hides an answer that failed, or was not delivered, if the client went on without it while it ran: it asked again, and that
-    /// call has an answer or runs, or it asked something else.
     fn hide_if_passed_over(&self) -> Result<(), Refusal> {
-        let own: Vec<u64> = self.voices.iter().filter_map(|voice| voice.message).collect();
-        let Some(placed) = self.placed.as_ref().filter(|_| !own.is_empty() && self.asked.fetched.is_none()) else {
+        let is_stored = self.voices.iter().any(|voice| voice.message.is_some());
+        let Some(placed) = self.placed.as_ref().filter(|_| is_stored && self.asked.fetched.is_none()) else {
             return Ok(());
         };
-        let (entry, exchange) = (&placed.entry, self.exchange());
         // What is placed meanwhile sees the end of this answer, or is seen here.
-        let _alone = self.app.appending.alone(ConversationId::from_bytes(entry.scope));
+        let _alone = self.app.appending.alone(ConversationId::from_bytes(placed.entry.scope));
         let book = Book::open(&self.store, &self.app.exchanges, &self.asked.caller.owner)?;
-        let name = book.own(entry.conversation);
-        let is_here = |other: &Entry| other.conversation == entry.conversation && other.from == entry.from;
-        let attempts: Vec<Entry> = book.asked(&placed.asked, ATTEMPTS)?.into_iter().filter(is_here).collect();
-        let is_choice = |id: Uuid| self.voices.iter().any(|voice| voice.id == id);
-        let mut is_repeated = false;
-        // Ids are in the order of time.
-        for later in attempts.iter().filter(|other| other.exchange > exchange && !is_choice(other.exchange)) {
-            is_repeated |= book.ended(later.exchange)?.is_none_or(|end| end.message.is_some());
-        }
-        let shown = self.store.messages(&name, entry.from, ATTEMPTS + own.len())?;
-        for index in own {
-            let Some(stored) = book.message(&name, index)?.filter(recorded::has_failed) else { continue };
-            let asks_on =
-                |other: &StoredMessage| other.message.role != Role::Assistant && other.last_seq < stored.last_seq;
-            let is_kept = attempts.iter().any(|other| other.kept.contains(&index));
-            if is_kept || !is_repeated && !shown.iter().any(asks_on) {
-                continue;
-            }
-            match self.store.remove(&name, index, None) {
-                Ok(_) | Err(Error::NotFound { .. } | Error::BeingWritten { .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
+        passed_over::hide(&book, &self.store, placed, self.exchange(), &self.voices)
     }
 
     fn note(&self, state: State) -> Result<(), Refusal> {

@@ -18,6 +18,7 @@ mod echo;
 mod erased;
 mod meaning;
 mod outcome;
+mod passed_over;
 mod place;
 mod plan;
 mod recorded;
