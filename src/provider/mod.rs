@@ -50,6 +50,8 @@ pub use names::UnknownTarget;
 pub(crate) use openai_responses::check::takes_id;
 #[cfg(feature = "server")]
 pub(crate) use openai_responses::render::{Source, items as responses_items};
+pub(crate) use prompt::media::attachment::{Payload, file_name};
+pub(crate) use prompt::media::bytes::decode_base64;
 pub use prompt::option_table::{OptionValues, OptionWord, PROMPT_OPTIONS, PromptOption};
 pub use prompt::options::{FinishedTools, Images, NoContent, PromptOptions, Thinking};
 pub use prompt::render::{Prompt, render};

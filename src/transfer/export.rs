@@ -231,7 +231,8 @@ impl<'a> Beside<'a> {
         mime_type: Option<&str>,
     ) -> io::Result<()> {
         let held = match (&*data, url.as_deref().and_then(data_of)) {
-            (Some(data), _) => Some((mime_type.unwrap_or_default(), data.as_str())),
+            // Some give a data URL for the data.
+            (Some(data), _) => data_of(data).or(Some((mime_type.unwrap_or_default(), data.as_str()))),
             (None, of_url) => of_url,
         };
         if let Some((mime_type, base64)) = held

@@ -12,7 +12,7 @@ use crate::server::app::{Call, Outcome, ok};
 use crate::server::body;
 use crate::server::body::{Judged, judged};
 use crate::server::refusal::Refusal;
-use crate::server::schemas::{Object, Request};
+use crate::server::schemas::Object;
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Prompt")]
@@ -23,10 +23,10 @@ pub(super) struct Shown {
     report: Vec<ReportLine>,
 }
 
-/// A repaired request: a list of messages, where one was given.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Repaired {
-    #[schemars(with = "Request")]
+    /// A request; where a list of messages was given, a list of messages.
+    #[schemars(with = "serde_json::Value")]
     request: Box<RawValue>,
     report: Vec<ReportLine>,
 }

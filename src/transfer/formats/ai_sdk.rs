@@ -2,12 +2,14 @@
 //!
 //! Source: the types of ai 6.0.326.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::markdown::place_of;
+use super::documents::place_of;
+use crate::history::{Calls, Site};
 use crate::json::fields::{Fields, array, string};
 use crate::model::extra::Owner;
 use crate::model::{Body, Chunk, File, Message, Output, PartBody, Role};
@@ -178,10 +180,14 @@ fn provider(chunk: &Chunk) -> Option<String> {
 
 /// The opaque proof among what a provider added to a part.
 fn signature(part: &Fields<'_>) -> Option<String> {
-    const NAMES: &[&str] = &["signature", "reasoningEncryptedContent", "thoughtSignature"];
+    added(part, &["signature", "reasoningEncryptedContent", "thoughtSignature"])
+}
+
+/// A text of one of these names among what a provider added to a part.
+fn added(part: &Fields<'_>, names: &[&str]) -> Option<String> {
     let providers = METADATA.iter().find_map(|name| part.peek(name)).and_then(Fields::of)?;
     let mut data = providers.rest().filter_map(|(_, raw)| Fields::of(raw));
-    data.find_map(|mut data| NAMES.iter().find_map(|name| data.string(name))).filter(|text| !text.is_empty())
+    data.find_map(|mut data| names.iter().find_map(|name| data.string(name))).filter(|text| !text.is_empty())
 }
 
 fn step(role: Role, chunks: &mut Vec<Chunk>, results: &mut Vec<Chunk>, messages: &mut Vec<Message>) {
@@ -198,7 +204,8 @@ fn chunk(kind: &str, raw: &RawValue, mut part: Fields<'_>, chunks: &mut Vec<Chun
         "reasoning" => part.string("text").or_else(|| part.string("reasoning")).map(|text| {
             let details = part.peek("details").and_then(array).unwrap_or_default();
             let signed = details.into_iter().find_map(|raw| Fields::of(raw)?.string("signature"));
-            Body::Thinking { text, signature: signature(&part).or(signed), redacted: None }
+            let redacted = added(&part, &["redactedData"]);
+            Body::Thinking { text, signature: signature(&part).or(signed), redacted }
         }),
         "file" => file(&mut part),
         _ => None,
@@ -264,15 +271,34 @@ fn call(name: &str, mut part: Fields<'_>, chunks: &mut Vec<Chunk>, results: &mut
 }
 
 fn write(outgoing: &Outgoing, out: &mut dyn Write, skipped: &mut Skipped) -> io::Result<()> {
+    let paired = Calls::pair(&outgoing.messages);
+    let results: HashSet<Site> = paired.pairs().map(|(_, result)| result).collect();
+    let at = |site: Site| outgoing.messages.get(site.message)?.message.chunks.get(site.chunk);
     let mut messages: Vec<Value> = Vec::new();
-    for stored in &outgoing.messages {
+    for (number, stored) in outgoing.messages.iter().enumerate() {
         let message = &stored.message;
-        if message.role == Role::Tool {
-            message.chunks.iter().for_each(|chunk| answer(&mut messages, chunk, skipped));
+        let provider = message.metadata.provider.as_deref();
+        let mut parts: Vec<Value> = Vec::new();
+        for (chunk, content) in message.chunks.iter().enumerate() {
+            let site = Site { message: number, chunk };
+            let mut skip = |kind: &str| *skipped.entry(kind.to_owned()).or_default() += 1;
+            match &content.body {
+                // It is written with its call.
+                Body::ToolResult { .. } if results.contains(&site) => continue,
+                Body::ToolResult { .. } => skip("result_without_a_call"),
+                body if message.role == Role::Tool => skip(body.kind()),
+                _ => {
+                    let Some(mut part) = part(content, provider, skipped) else { continue };
+                    if let Some(result) = paired.result(site).and_then(at) {
+                        answer(&mut part, result);
+                    }
+                    parts.push(part);
+                }
+            }
+        }
+        if message.role == Role::Tool || parts.is_empty() && message.role != Role::Assistant {
             continue;
         }
-        let provider = message.metadata.provider.as_deref();
-        let mut parts: Vec<Value> = message.chunks.iter().filter_map(|chunk| part(chunk, provider, skipped)).collect();
         // The model's turn is one message, with a step for each answer.
         if message.role == Role::Assistant {
             parts.insert(0, json!({ "type": "step-start" }));
@@ -316,7 +342,7 @@ fn proof(chunk: &Chunk, provider: Option<&str>, skipped: &mut Skipped) -> Option
     };
     match (provider.unwrap_or_default(), signature, redacted) {
         (_, None, None) => None,
-        ("anthropic", _, Some(data)) => Some(json!({ "anthropic": { "redactedData": data } })),
+        (name @ ("anthropic" | "bedrock"), _, Some(data)) => Some(json!({ name: { "redactedData": data } })),
         ("anthropic", Some(signature), _) => Some(json!({ "anthropic": { "signature": signature } })),
         ("bedrock", Some(signature), _) => Some(json!({ "bedrock": { "signature": signature } })),
         ("google" | "gemini", Some(signature), _) => Some(json!({ "google": { "thoughtSignature": signature } })),
@@ -339,14 +365,13 @@ fn bare_part(chunk: &Chunk, skipped: &mut Skipped) -> Option<Value> {
             json!({ "type": format!("tool-{name}"), "toolCallId": id, "state": "input-available", "input": input })
         }
         Body::Image(image) => {
-            let data =
-                image.url.strip_prefix("data:").and_then(|url| url.split_once(';')).map(|(mime, _)| mime.to_owned());
-            let mime = image.mime_type.clone().or(data).unwrap_or_else(|| "image/*".to_owned());
+            let mime = image.mime_type.as_deref().or_else(|| labelled(&image.url)).unwrap_or("image/*");
             json!({ "type": "file", "mediaType": mime, "url": image.url })
         }
         Body::File(file) => {
-            let mime = file.mime_type.clone().unwrap_or_else(|| "application/octet-stream".to_owned());
-            let place = Some(place_of(file)).filter(|place| !place.is_empty());
+            let place = place_of(file);
+            let labelled = || place.as_deref().and_then(labelled);
+            let mime = file.mime_type.as_deref().or_else(labelled).unwrap_or("application/octet-stream");
             json!({ "type": "file", "mediaType": mime, "filename": file.name, "url": place })
         }
         other => {
@@ -356,21 +381,14 @@ fn bare_part(chunk: &Chunk, skipped: &mut Skipped) -> Option<Value> {
     })
 }
 
+/// The media type that a data URL states.
+fn labelled(url: &str) -> Option<&str> {
+    url.strip_prefix("data:")?.split([';', ',']).next().filter(|label| !label.is_empty())
+}
+
 /// Adds a result to its call.
-fn answer(messages: &mut [Value], chunk: &Chunk, skipped: &mut Skipped) {
-    let Body::ToolResult { tool_call_id, output, is_error, .. } = &chunk.body else {
-        *skipped.entry(chunk.body.kind().to_owned()).or_default() += 1;
-        return;
-    };
-    let parts = messages.iter_mut().rev().filter_map(|message| message.get_mut("parts")?.as_array_mut()).flatten();
-    let is_call = |part: &&mut Value| {
-        part.get("toolCallId") == Some(&json!(tool_call_id)) && part.get("state") == Some(&json!("input-available"))
-    };
-    let mut parts = parts;
-    let Some(call) = parts.find(is_call).and_then(Value::as_object_mut) else {
-        *skipped.entry("result_without_a_call".to_owned()).or_default() += 1;
-        return;
-    };
+fn answer(call: &mut Value, result: &Chunk) {
+    let (Body::ToolResult { output, is_error, .. }, Some(call)) = (&result.body, call.as_object_mut()) else { return };
     let output = match output {
         Output::Text(text) => json!(text),
         Output::Parts(parts) => match parts.as_slice() {

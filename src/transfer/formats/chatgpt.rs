@@ -112,8 +112,9 @@ impl Nodes<'_> {
             return Vec::new();
         }
         if let Some(tool) = call {
-            let arguments = words(&chunks);
-            chunks = vec![Chunk::tool_call(id, tool, arguments)];
+            let called = Chunk::tool_call(id, tool, words(&chunks));
+            chunks.retain(|chunk| !matches!(chunk.body, Body::Text { .. }));
+            chunks.insert(0, called);
         }
         if let Some(call) = answered {
             chunks = result(call, author.string("name"), chunks);

@@ -59,7 +59,8 @@ struct Thread {
 
 fn read(key: &str, lines: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
     let mut main = Thread::new(key.to_owned());
-    let mut agents: Vec<(String, Thread)> = Vec::new();
+    let mut agents: Vec<Thread> = Vec::new();
+    let mut named_agents: HashMap<String, usize> = HashMap::new();
     // A sub-agent's line belongs to the sub-agent of its parent.
     let mut agent_of: HashMap<String, usize> = HashMap::new();
     let mut aside = HashMap::new();
@@ -81,16 +82,17 @@ fn read(key: &str, lines: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
             let parent = fields.peek("parentUuid").and_then(string);
             let named = fields.peek("agentId").and_then(string);
             let known = match &named {
-                Some(agent) => agents.iter().position(|(known, _)| known == agent),
+                Some(agent) => named_agents.get(agent).copied(),
                 None => parent.and_then(|parent| agent_of.get(&parent).copied()),
             };
             let place = known.unwrap_or_else(|| {
                 let agent = named.unwrap_or_else(|| id.clone());
-                agents.push((agent.clone(), Thread::new(format!("{key}:{agent}"))));
+                named_agents.insert(agent.clone(), agents.len());
+                agents.push(Thread::new(format!("{key}:{agent}")));
                 agents.len() - 1
             });
             agent_of.insert(id, place);
-            if let Some((_, agent)) = agents.get_mut(place) {
+            if let Some(agent) = agents.get_mut(place) {
                 thread = agent;
             }
         }
@@ -106,9 +108,11 @@ fn read(key: &str, lines: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
     let says = |thread: &Thread| thread.foreign.nodes.iter().any(|node| !node.messages.is_empty());
     let mut taken = Vec::new();
     let has_main = says(&main) || agents.is_empty();
-    if !has_main && let Some((_, agent)) = agents.first_mut() {
+    if !has_main && let Some(agent) = agents.first_mut() {
         // The file of a sub-agent: its other lines are the sub-agent's.
-        agent.foreign.skipped.extend(std::mem::take(&mut main.foreign.skipped));
+        for (kind, count) in std::mem::take(&mut main.foreign.skipped) {
+            *agent.foreign.skipped.entry(kind).or_default() += count;
+        }
         for (name, json) in main.foreign.rest.iter() {
             agent.foreign.rest.push(name, json.clone());
         }
@@ -118,7 +122,7 @@ fn read(key: &str, lines: Vec<String>, _: &Context<'_>) -> Vec<Taken> {
         main.foreign.is_hollow = !says(&main);
         taken.push(Ok(main.finish()));
     }
-    for (_, mut thread) in agents {
+    for mut thread in agents {
         thread.foreign.tags.push("sub-agent".to_owned());
         if let Some(json) = take::json_of(&key) {
             thread.foreign.rest.push("session", json);
@@ -239,7 +243,8 @@ impl Thread {
         self.foreign.shown = last.map(|node| node.id.clone());
         // Calls that were made at once have their results side by side, below lines of one message. Each result is
         // placed below the one before it, unless it answers the same call again: then it is another branch.
-        let mut last: HashMap<String, (String, Vec<String>)> = HashMap::new();
+        let mut last: HashMap<String, (String, HashSet<String>)> = HashMap::new();
+        // Results after which another one was placed, by the node that all of them were below.
         let mut moved: HashMap<String, String> = HashMap::new();
         for node in &mut self.foreign.nodes {
             let Some(parent) = node.parent.clone() else { continue };
@@ -249,12 +254,12 @@ impl Thread {
             }
             match last.get_mut(&parent) {
                 Some((before, answered)) if !answers.iter().any(|answer| answered.contains(answer)) => {
-                    moved.insert(before.clone(), node.id.clone());
+                    moved.insert(before.clone(), parent);
                     node.parent = Some(std::mem::replace(before, node.id.clone()));
                     answered.extend(answers);
                 }
                 Some(_) => {}
-                None => _ = last.insert(parent, (node.id.clone(), answers)),
+                None => _ = last.insert(parent, (node.id.clone(), answers.into_iter().collect())),
             }
         }
         // What followed a result follows the last of them.
@@ -262,12 +267,9 @@ impl Thread {
             if !answers(&node.messages).is_empty() {
                 continue;
             }
-            let mut steps = 0;
-            while let Some(next) = node.parent.as_ref().and_then(|parent| moved.get(parent))
-                && steps < ids.len()
-            {
-                node.parent = Some(next.clone());
-                steps += 1;
+            let parent = node.parent.as_ref().and_then(|parent| moved.get(parent));
+            if let Some((last, _)) = parent.and_then(|parent| last.get(parent)) {
+                node.parent = Some(last.clone());
             }
         }
         self.foreign
@@ -294,6 +296,7 @@ fn is_queued(fields: &Fields<'_>) -> bool {
     attachment.says("type", "queued_command")
         && !attachment.says("commandMode", "task-notification")
         && origin.is_none_or(|origin| origin.says("kind", "human"))
+        && attachment.peek("isMeta").is_none_or(|raw| raw.get() != "true")
         && attachment.peek("prompt").is_some()
 }
 
@@ -304,7 +307,7 @@ fn queued(fields: &mut Fields<'_>) -> Vec<Message> {
     messages
 }
 
-/// What was said then, by its content as the API has it.
+/// The messages of a line, by a content as the API has it.
 fn with_content(role: &str, content: Option<&RawValue>, fields: &mut Fields<'_>) -> Vec<Message> {
     let content = content.map_or("\"\"", RawValue::get);
     let request = format!("[{{\"role\":{},\"content\":{content}}}]", value!(role));

@@ -65,13 +65,13 @@ fn sessions(lines: &[String]) -> Vec<&[String]> {
     let mut sessions = Vec::new();
     let (mut begin, mut has_items, mut ids) = (0, false, HashSet::new());
     for (at, line) in lines.iter().enumerate() {
-        if !line.contains("session_meta") {
-            has_items |= line.contains("response_item");
-            continue;
-        }
-        let mut fields = Fields::read(line).unwrap_or_default();
+        let mut fields =
+            if line.contains("session_meta") { Fields::read(line).unwrap_or_default() } else { Fields::default() };
         let meta = if fields.says("type", "session_meta") { fields.object("payload") } else { None };
-        let Some(id) = meta.and_then(|mut meta| meta.string("id")) else { continue };
+        let Some(id) = meta.and_then(|mut meta| meta.string("id")) else {
+            has_items |= line.contains("response_item") || line.contains("compacted");
+            continue;
+        };
         if has_items && !ids.contains(&id) {
             sessions.extend(lines.get(begin..at));
             (begin, has_items) = (at, false);
@@ -140,8 +140,9 @@ fn one(key: &str, lines: &[String]) -> Foreign {
         items.iter().enumerate().map(|(at, (item, place))| (item.as_str(), (at, *place))).collect();
     let mut usages = usages.into_iter().peekable();
     let mut taken_back = taken_back.into_iter().peekable();
-    // The nodes that were not taken back: each one's id, and whether a person's turn begins with it.
-    let mut line: Vec<(String, bool)> = Vec::new();
+    // The nodes that were not taken back, and those of them with which a person's turn begins.
+    let mut line: Vec<String> = Vec::new();
+    let mut turns_begun: Vec<usize> = Vec::new();
     for (segment, (at, place)) in segments(&raws) {
         let mut messages = parsed(&segment, &mut foreign);
         let turn = place.turn.and_then(|turn| turns.get(turn));
@@ -162,15 +163,18 @@ fn one(key: &str, lines: &[String]) -> Foreign {
             }
         }
         while let Some((_, count)) = taken_back.next_if(|(after, _)| *after <= at) {
-            for _ in 0..count.min(line.len() as u64) {
-                let begins = line.iter().rposition(|(_, begins)| *begins);
-                line.truncate(begins.unwrap_or(line.len()));
+            let left = turns_begun.len().saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
+            if let Some(begin) = turns_begun.drain(left..).next() {
+                line.truncate(begin);
             }
         }
         let is_persons =
             |message: &Message| message.role == Role::User && message.metadata.extra.get("scaffolding").is_none();
-        let (id, parent) = (place.line.to_string(), line.last().map(|(id, _)| id.clone()));
-        line.push((id.clone(), messages.first().is_some_and(is_persons)));
+        let (id, parent) = (place.line.to_string(), line.last().cloned());
+        if messages.first().is_some_and(is_persons) {
+            turns_begun.push(line.len());
+        }
+        line.push(id.clone());
         foreign.nodes.push(Node { id, parent, messages });
     }
     foreign.is_hollow = foreign.nodes.is_empty();

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use super::markdown::{place_of, text_of, words};
+use super::documents::{place_of, text_of};
+use super::markdown::words;
 use crate::html::{escape, is_picture};
 use crate::model::{Body, File, Output, Part, PartBody};
+use crate::provider::file_name;
 use crate::transfer::foreign::Skipped;
 use crate::transfer::format::{Format, Outgoing, Writer, returned};
 
@@ -88,11 +90,13 @@ fn body(body: &Body, tools: &HashMap<&str, &str>) -> String {
 
 /// A document's text; another one that is here can be saved, and is not opened.
 fn document(file: &File) -> String {
-    let name = file.name.as_deref().or(file.url.as_deref()).unwrap_or("file");
+    let place = place_of(file).unwrap_or_default();
+    let is_here = place.starts_with("data:");
+    let name = file_name(file, if is_here || place.is_empty() { "file" } else { &place });
     match text_of(file) {
         Some(text) => folded(name, &text),
-        None if file.data.is_some() => {
-            let (name, place) = (escape(name), escape(&place_of(file)));
+        None if is_here => {
+            let (name, place) = (escape(name), escape(&place));
             format!("<div class=\"text\"><a download=\"{name}\" href=\"{place}\">{name}</a></div>\n")
         }
         None => format!("<div class=\"text\">[file {}]</div>\n", escape(name)),

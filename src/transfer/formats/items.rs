@@ -32,8 +32,9 @@ fn recognise(head: &Head<'_>) -> bool {
     let is_item = |fields: &Fields<'_>| match fields.peek("type").and_then(string).as_deref() {
         Some("message") => fields.peek("role").is_some() && fields.peek("content").is_some(),
         Some(kind) => {
-            (TYPES.contains(&kind) || ENDINGS.iter().any(|end| kind.ends_with(end)))
-                && fields.peek("timestamp").is_none()
+            let has_id = ["call_id", "id"].iter().any(|name| fields.peek(name).is_some());
+            let is_call = has_id && ENDINGS.iter().any(|end| kind.ends_with(end));
+            (TYPES.contains(&kind) || is_call) && fields.peek("timestamp").is_none()
         }
         None => false,
     };

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::history::Conversation;
 use crate::json::fields::{Fields, array, is_empty, string};
-use crate::model::extra::json as kept;
-use crate::model::{Body, Chunk, Image, Json, Message, Output, PartBody, Role};
+use crate::model::extra::{Owner, json as kept};
+use crate::model::{Body, Chunk, Image, Json, Message, Output, Part, PartBody, Role};
 use crate::provider::Target;
 use crate::transfer::foreign::{Foreign, Skipped, Taken};
 use crate::transfer::format::{Context, Format, Head, Outgoing, Reader, Writer};
@@ -177,24 +177,22 @@ fn pictured(output: Output) -> Output {
     let picture = |json: &Json| {
         let mut fields = Fields::read(json.as_str()).ok()?;
         let url = match fields.string("type")?.as_str() {
-            "image_url" => fields.object("image_url").and_then(|mut image| image.string("url"))?,
+            "image_url" => fields.object("image_url").and_then(|mut image| image.string("url")),
             "image" => fields.string("url").or_else(|| {
                 let data = ["base64", "data"].iter().find_map(|name| fields.string(name))?;
-                let mime = fields.string("mime_type")?;
-                Some(format!("data:{mime};base64,{data}"))
-            })?,
-            _ => return None,
+                Some(format!("data:{};base64,{data}", fields.string("mime_type")?))
+            }),
+            _ => None,
         };
-        Some(PartBody::Image(Image { url, mime_type: None }))
+        let body = PartBody::Image(Image { url: url?, mime_type: fields.string("mime_type") });
+        Some(Part { body, extra: fields.extra(Owner::Chunk) })
     };
-    let Output::Parts(mut parts) = output else { return output };
-    for part in &mut parts {
-        let found = if let PartBody::Json { json } = &part.body { picture(json) } else { None };
-        if let Some(found) = found {
-            part.body = found;
-        }
-    }
-    Output::Parts(parts)
+    let Output::Parts(parts) = output else { return output };
+    let part = |part: Part| match &part.body {
+        PartBody::Json { json } => picture(json).unwrap_or(part),
+        _ => part,
+    };
+    Output::Parts(parts.into_iter().map(part).collect())
 }
 
 fn write(outgoing: &Outgoing, out: &mut dyn Write, skipped: &mut Skipped) -> io::Result<()> {

@@ -1,16 +1,13 @@
 //! Markdown, for people.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-
+use super::documents::{place_of, text_of};
 use crate::model::{Audio, Body, File, Image, Output, PartBody};
+use crate::provider::file_name;
 use crate::transfer::foreign::Skipped;
 use crate::transfer::format::{Format, Outgoing, Writer, returned};
-use crate::transfer::take::mime_of;
 
 pub(crate) const FORMAT: Format = Format {
     name: "markdown",
@@ -86,34 +83,13 @@ fn picture(image: &Image, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn document(file: &File, out: &mut dyn Write) -> io::Result<()> {
-    let name = file.name.as_deref().unwrap_or("file").replace(['[', ']', '\n'], " ");
+    let name = file_name(file, "file").replace(['[', ']', '\n'], " ");
     match text_of(file) {
         Some(text) => {
             writeln!(out, "**{name}**\n")?;
             fenced(&text, "", out)
         }
-        None => writeln!(out, "[{name}](<{}>)\n", address(&place_of(file))),
-    }
-}
-
-/// A document's text, if it is text and here.
-pub(crate) fn text_of(file: &File) -> Option<String> {
-    let mime = file.mime_type.as_deref().or(file.name.as_deref().map(mime_of))?;
-    let is_text = mime.starts_with("text/") || mime == "application/json";
-    let data = file.data.as_deref().filter(|_| is_text)?;
-    let base64 = data.split_once(";base64,").map_or(data, |(_, base64)| base64);
-    String::from_utf8(STANDARD.decode(base64.trim()).ok()?).ok()
-}
-
-/// Where a document is: what is here is in the address. Some give a data URL for the data.
-pub(crate) fn place_of(file: &File) -> Cow<'_, str> {
-    match (&file.data, &file.url) {
-        (Some(data), _) if data.starts_with("data:") => data.into(),
-        (Some(data), _) => {
-            let mime = file.mime_type.as_deref().unwrap_or("application/octet-stream");
-            format!("data:{mime};base64,{data}").into()
-        }
-        (None, url) => url.as_deref().unwrap_or_default().into(),
+        None => writeln!(out, "[{name}](<{}>)\n", address(&place_of(file).unwrap_or_default())),
     }
 }
 
@@ -146,10 +122,8 @@ pub(crate) fn words(output: &Output) -> String {
 
 /// A block whose fence no line of the text can close.
 fn fenced(text: &str, language: &str, out: &mut dyn Write) -> io::Result<()> {
-    let mut fence = "```".to_owned();
-    while text.contains(&fence) {
-        fence.push('`');
-    }
+    let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest.max(2) + 1);
     writeln!(out, "{fence}{language}\n{text}\n{fence}\n")
 }
 

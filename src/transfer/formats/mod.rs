@@ -5,6 +5,7 @@ pub(crate) mod chatgpt;
 pub(crate) mod claude_ai;
 pub(crate) mod claude_code;
 pub(crate) mod codex;
+pub(crate) mod documents;
 pub(crate) mod finetune;
 pub(crate) mod html;
 pub(crate) mod items;

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::documents::place_of;
 use super::items::{parsed, segments};
 use super::markdown::words;
 use crate::json::fields::{Fields, array, is_empty, string};
@@ -378,7 +379,7 @@ fn output(message: &Message, skipped: &mut Skipped) -> Vec<Value> {
 fn files(message: &Message) -> Vec<Value> {
     let file = |chunk: &Chunk| match &chunk.body {
         Body::Image(image) => Some(json!({ "type": "image", "url": image.url })),
-        Body::File(file) => Some(json!({ "type": "file", "name": file.name, "url": file.url })),
+        Body::File(file) => Some(json!({ "type": "file", "name": file.name, "url": place_of(file) })),
         _ => None,
     };
     message.chunks.iter().filter_map(file).collect()

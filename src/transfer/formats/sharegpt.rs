@@ -2,7 +2,7 @@
 //!
 //! Sources: LLaMA-Factory's `data/README.md`, axolotl's documents.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::io::{self, Write};
 
 use serde_json::json;
@@ -44,8 +44,8 @@ fn read(text: &str, context: &Context<'_>) -> Taken {
     };
     let mut reading = Reading {
         foreign: Foreign::new(id),
-        images: fields.array("images").unwrap_or_default(),
-        open: Vec::new(),
+        images: fields.array("images").unwrap_or_default().into(),
+        open: VecDeque::new(),
         calls: 0,
     };
     if let Some(system) = fields.string("system").filter(|text| !text.is_empty()) {
@@ -84,9 +84,9 @@ fn read(text: &str, context: &Context<'_>) -> Taken {
 
 struct Reading<'a> {
     foreign: Foreign,
-    images: Vec<&'a RawValue>,
+    images: VecDeque<&'a RawValue>,
     /// Calls that have no result yet.
-    open: Vec<String>,
+    open: VecDeque<String>,
     calls: usize,
 }
 
@@ -105,7 +105,7 @@ impl Reading<'_> {
             }
             "function_call" | "tool_call" => vec![Message::assistant(self.called(&value))],
             "observation" | "tool" | "function" | "function_response" | "tool_response" => {
-                let id = if self.open.is_empty() { String::new() } else { self.open.remove(0) };
+                let id = self.open.pop_front().unwrap_or_default();
                 vec![Message::tool(id, value)]
             }
             other => {
@@ -138,7 +138,7 @@ impl Reading<'_> {
             let arguments = take::arguments(given);
             let id = fields.string("id").unwrap_or_else(|| format!("call_{}", self.calls));
             self.calls += 1;
-            self.open.push(id.clone());
+            self.open.push_back(id.clone());
             Some(take::with_rest(fields, Chunk::tool_call(id, name, arguments).body))
         };
         let calls: Option<Vec<Chunk>> = list.into_iter().map(call).collect();
@@ -155,8 +155,8 @@ impl Reading<'_> {
         let mut pieces = value.split(MARK).peekable();
         while let Some(piece) = pieces.next() {
             let mut text = piece.to_owned();
-            let url =
-                if pieces.peek().is_some() && !self.images.is_empty() { string(self.images.remove(0)) } else { None };
+            let image = if pieces.peek().is_some() { self.images.pop_front() } else { None };
+            let url = image.and_then(string);
             if url.is_none() && pieces.peek().is_some() {
                 text.push_str(MARK);
             }
@@ -193,6 +193,9 @@ fn write(outgoing: &Outgoing, out: &mut dyn Write, skipped: &mut Skipped) -> io:
                 Body::ToolCall { name, arguments, .. } => {
                     let arguments = serde_json::from_str(arguments).unwrap_or_else(|_| json!(arguments));
                     calls.push(json!({ "name": name, "arguments": arguments }));
+                    if paired.result(site).is_none() {
+                        skip("call_without_a_result");
+                    }
                     if Some(site) <= last {
                         observed.push(("observation", paired.result(site).map(result).unwrap_or_default()));
                     }

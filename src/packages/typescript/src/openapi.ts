@@ -981,7 +981,6 @@ export interface components {
             /** @description The seqs of summaries that may quote what was redacted: they stay as they are. */
             summaries: number[];
         };
-        /** @description A repaired request: a list of messages, where one was given. */
         Repaired: {
             report: {
                 /** @description The chunk's index in the message. */
@@ -1002,7 +1001,7 @@ export interface components {
                 /** @description Why it was done, in words. */
                 why?: string;
             }[];
-            /** @description A provider's request, or its list of messages. What is neither is a finding, too. */
+            /** @description A request; where a list of messages was given, a list of messages. */
             request: unknown;
         };
         /** @description A provider's request, or its list of messages. What is neither is a finding, too. */
