@@ -9,7 +9,7 @@ import {
   DefaultChatTransport, createUIMessageStream, lastAssistantMessageIsCompleteWithApprovalResponses,
   lastAssistantMessageIsCompleteWithToolCalls, readUIMessageStream,
 } from "ai";
-import { chatTransport } from "conversation-store/ai-sdk";
+import { ChatStore, chatTransport } from "conversation-store/ai-sdk";
 import { call, chats, finish, gate, thought, words } from "./chats.mjs";
 import { Page } from "./page.mjs";
 import { Server } from "./server.mjs";
@@ -213,6 +213,35 @@ test("stop ends the model, then a message, and a reload in the middle of its ans
   assert.deepEqual(other.texts, ["first", "one ", "second", "two three"]);
   assert.deepEqual(outcome(other.messages[1]), { state: "stopped" });
   await reloaded(app, id, other);
+});
+
+test("a stop before the model is called ends the turn, and the next one works", async () => {
+  const id = next();
+  const app = await start([[...words("t", "two"), finish()]]);
+  const store = new ChatStore(app.client);
+  const said = (id, text) => ({ id, role: "user", parts: [{ type: "text", text }] });
+  const turn = await store.turn({ id, messages: [said("u1", "one")], parentId: null });
+  const aborted = new Promise((resolve) => turn.signal.addEventListener("abort", resolve));
+  await store.stop(id);
+  await aborted;
+  let asked = 0;
+  const source = new ReadableStream({
+    pull(controller) {
+      asked++;
+      controller.enqueue({ type: "text-start", id: "t" });
+    },
+  }, { highWaterMark: 0 });
+  const shown = [];
+  for await (const part of turn.stream(source)) shown.push(part.type);
+  await turn.done;
+  assert.deepEqual([asked, shown.includes("text-start"), shown.at(-1)], [0, false, "abort"]);
+  // The last one is the mark of the stop.
+  const stored = (await app.client.newest(id, 10)).map(({ role, state }) => `${role} ${state}`);
+  assert.deepEqual(stored, ["user complete", "assistant interrupted", "assistant complete"]);
+  const page = await open(app, id);
+  await page.until(() => page.chat.status === "ready" && page.messages.length > 0);
+  await page.say("two?");
+  assert.equal(page.texts.at(-1), "two");
 });
 
 test("any window stops an answer, and the others see it", async () => {

@@ -7,7 +7,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   Client, ConflictError, ConnectionError, ConvoError, InvalidRequestError, KeyReusedError, NotFoundError, RateLimitError, StaleCursorError,
-  StaleHeadError, UnauthorizedError,
+  ServerError, StaleHeadError, UnauthorizedError,
 } from "conversation-store";
 import { Server } from "./server.mjs";
 
@@ -204,10 +204,39 @@ test("a follower that comes back after a deletion has ended", async () => {
   await own.kill();
 });
 
+test("a follower has every entry, whatever characters are in it", async () => {
+  const odd = ["one", "two\u2028lines\u2029and\u0085more\r", "three"];
+  await client.append("odd", odd.map((text) => said(text)));
+  const texts = [];
+  for await (const { chunk } of client.follow("odd")) if (texts.push(chunk.text) === odd.length) break;
+  assert.deepEqual(texts, odd);
+});
+
+test("a follower knows a conversation from the next one of its key", async () => {
+  const own = await new Server().start();
+  const writer = at(own);
+  await writer.append("again", ["0", "1"].map((text) => said(text)));
+  const following = writer.follow("again");
+  await following.next();
+  await following.next();
+  await own.kill();
+  await own.start();
+  await writer.delete("again");
+  await writer.append("again", ["2", "3", "4"].map((text) => said(text)));
+  await assert.rejects(following.next(), StaleCursorError);
+  await own.kill();
+});
+
+test("a follower says that the server cannot read on", async () => {
+  const close = () => new Response('event: close\ndata: {"reason":"error"}\n\n');
+  const answer = async (url) => (url.pathname.endsWith("/entries") ? Response.json({ entries: [], cursor: "0-1" }) : close());
+  await assert.rejects(new Client({ url: "http://127.0.0.1:9", fetch: answer }).follow("k").next(), ServerError);
+});
+
 test("events come whole, however the network cuts them", async () => {
   const one = (bytes) => Array.from(bytes, (_, at) => bytes.slice(at, at + 1));
-  const cut = new TransformStream({ transform: (bytes, out) => one(bytes).forEach((byte) => out.enqueue(byte)) });
-  const slow = at(server, { fetch: async (...call) => new Response((await fetch(...call)).body.pipeThrough(cut)) });
+  const cut = () => new TransformStream({ transform: (bytes, out) => one(bytes).forEach((byte) => out.enqueue(byte)) });
+  const slow = at(server, { fetch: async (...call) => new Response((await fetch(...call)).body.pipeThrough(cut())) });
   await client.append("cut", [said("😀\n\nß"), said("two\n")]);
   const texts = [];
   for await (const { chunk } of slow.follow("cut")) if (texts.push(chunk.text) === 2) break;

@@ -109,6 +109,16 @@ test("a replacement whose process ends before it has hidden what it replaces", a
   assert.equal((await session.popItem()).content, "both");
 });
 
+test("a compaction keeps the log", async () => {
+  const session = new ConvoSession(client);
+  const hello = { type: "message", role: "user", content: "hello" };
+  const compacted = { type: "compaction", encrypted_content: "c2VhbGVk" };
+  await session.addItems([hello]);
+  await session.replaceHistoryWithCompaction([compacted]);
+  assert.deepEqual(plain(await session.getItems()), [hello, compacted]);
+  assert.equal((await client.newest(session.sessionId, 10)).length, 2);
+});
+
 test("sessions of several processes take, add and change at one time", async () => {
   const session = () => new ConvoSession(client, "shared");
   const item = (text) => ({ type: "message", role: "user", content: text });

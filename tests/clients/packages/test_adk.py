@@ -5,6 +5,7 @@ import os
 import random
 import warnings
 
+import conversation_store
 import httpx
 import pytest
 from conversation_store import AsyncClient
@@ -223,6 +224,45 @@ def test_a_program_that_ends_in_between_loses_no_state(address, name):
             await service.append_event(other, says("y", state_delta={"app:a": 2}))
             # What was applied once is not applied again over what came later.
             assert (await service.get_session(**place, session_id="s")).state["app:a"] == 2
+
+    asyncio.run(program())
+
+
+class LosesAnswers(httpx.AsyncBaseTransport):
+    """A network that breaks after the server has stored what it was sent."""
+
+    def __init__(self, times):
+        self.network, self.times = httpx.AsyncHTTPTransport(), times
+
+    async def handle_async_request(self, request):
+        answer = await self.network.handle_async_request(request)
+        if request.method == "POST" and request.url.path.endswith("/messages") and self.times > 0:
+            self.times -= 1
+            await answer.aclose()
+            raise httpx.ReadError("lost")
+        return answer
+
+
+@pytest.mark.parametrize(("times", "retries"), [(1, 4), (1, 0), (2, 1)])
+def test_an_event_whose_answer_is_lost_is_in_the_session(address, name, times, retries):
+    """The client sends it again, or, once that gives up, the program."""
+    place = {"app_name": name, "user_id": "u"}
+
+    async def program():
+        async with AsyncClient(address) as client, AsyncClient(address, transport=LosesAnswers(times), retries=retries) as losing:
+            service = SessionService(losing)
+            session = await SessionService(client).create_session(**place, session_id="s")
+            event = says("one", state_delta={"n": 1, "app:a": 1})
+            try:
+                await service.append_event(session, event)
+            except conversation_store.OutcomeUnknown:
+                await service.append_event(session, event)
+            await service.append_event(session, says("two"))
+            loaded = await SessionService(client).get_session(**place, session_id="s")
+            for one in (session, loaded):
+                assert [event.content.parts[0].text for event in one.events] == ["one", "two"]
+                assert one.state["n"] == 1
+            assert loaded.state["app:a"] == 1
 
     asyncio.run(program())
 

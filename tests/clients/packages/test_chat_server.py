@@ -118,6 +118,13 @@ def test_a_chat_is_stored_and_said_once(chat_server, name):
     assert words(events(page, name, seq, lambda entry: entry["kind"] == "finish")) == "I see it. (2)"
 
 
+def test_a_message_that_was_stored_and_not_answered_is_answered_when_it_comes_again(chat_server, client, name):
+    client.append(name, {"role": "user", "id": "1", "chunks": [{"type": "text", "text": "hello"}]}, idempotency_key="1")
+    page = chat_server(Model())
+    seq = page.post(f"/chats/{name}", json={"id": "1", "text": "hello"}).json()["seq"]
+    assert words(events(page, name, seq, lambda entry: entry["kind"] == "finish")) == "I see it. (1)"
+
+
 def test_pages_resume_each_word_once_and_stop_it(chat_server, client, name):
     model = Slow()
     page = chat_server(model)

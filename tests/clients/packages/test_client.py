@@ -322,6 +322,19 @@ def test_a_follower_goes_on_over_kills(server, name):
             next(client.follow(name, since=later))
 
 
+def test_a_follower_has_every_entry_whatever_characters_are_in_it(client, name, asynchronous):
+    odd = ["one", "two\u2028lines\u2029and\x85more\x0b\x1c\r", "three"]
+    client.append(name, [said(text) for text in odd])
+    with client.follow(name) as follower:
+        assert [next(follower)["chunk"]["text"] for _ in odd] == odd
+
+    async def program(client):
+        async with client.follow(name) as follower:
+            return [(await anext(follower))["chunk"]["text"] for _ in odd]
+
+    assert asynchronous(program) == odd
+
+
 def test_a_follower_is_closed_by_another_thread(server, name):
     """While it waits for an entry, while it has one, and while it waits for a server."""
 

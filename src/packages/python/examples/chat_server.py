@@ -49,9 +49,9 @@ app = FastAPI(lifespan=life)
 async def answer(chat: str) -> None:
     """Lets the model answer. What arrives is stored at once, also if this program ends."""
     store: AsyncClient = app.state.store
-    prompt = await store.prompt(chat, TARGET, model=MODEL)
     call = app.state.model.chat.completions.with_streaming_response.create
     try:
+        prompt = await store.prompt(chat, TARGET, model=MODEL)
         async with call(**prompt["request"], model=MODEL, stream=True) as response:
             await store.ingest(chat, TARGET, response.iter_bytes(), model=MODEL)
     except openai.APIError as error:
@@ -59,7 +59,7 @@ async def answer(chat: str) -> None:
         await store.append(chat, {"role": "assistant", "chunks": [said], "finish_reason": "error"})
     except ConversationStoreError as error:
         # The store has what arrived, marked as interrupted.
-        logging.warning("the answer was cut: %s", error)
+        logging.warning("the answer was cut, or did not begin: %s", error)
 
 
 @app.post("/chats/{chat}", status_code=202)
@@ -69,8 +69,13 @@ async def say(chat: str, said: Said) -> dict[str, int]:
         stored = await app.state.store.append(chat, message, expect=said.seen, idempotency_key=said.id)
     except (StaleHead, Conflict):
         raise HTTPException(409, "there is something new in this chat") from None
-    if not stored["duplicate"]:
-        task = asyncio.create_task(answer(chat))
+    is_open = not stored["duplicate"]
+    if not is_open:
+        # It came again: was it stored before without its answer being begun?
+        waits = (await app.state.store.next_step(chat))["step"] == "call_model"
+        is_open = waits and chat not in {task.get_name() for task in app.state.answers}
+    if is_open:
+        task = asyncio.create_task(answer(chat), name=chat)
         app.state.answers.add(task)
         task.add_done_callback(app.state.answers.discard)
     return {"seq": stored["last_seq"]}

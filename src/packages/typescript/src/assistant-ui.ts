@@ -14,6 +14,7 @@ import type { Client, Described } from "./client.js";
 import { NotFoundError, StaleHeadError } from "./errors.js";
 import { keep, kept, readable } from "./kept.js";
 import type { Chunk, Message, StoredMessage } from "./transcript.js";
+import { uuid } from "./uuid.js";
 
 type ThreadMessage = ExportedMessageRepositoryItem["message"];
 type Fields = Record<string, unknown>;
@@ -356,7 +357,7 @@ export function threadListAdapter(
     },
     async initialize(threadId, options) {
       const custom = options?.custom;
-      const key = `thread-${crypto.randomUUID()}`;
+      const key = `thread-${uuid()}`;
       await client.create({ key, tags: [THREAD], metadata: { assistant_ui: { threadId, ...(custom && { custom }) } } });
       return { remoteId: key };
     },

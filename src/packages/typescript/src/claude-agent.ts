@@ -12,6 +12,8 @@ import type { Chunk, Message } from "./transcript.js";
 const LINE = "claude_code";
 /** Conversations that are described at one time. */
 const AT_ONCE = 8;
+/** The most sessions of which it is remembered what is stored. */
+const KNOWN = 256;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
 
 const projectTag = (project: string) => `claude-agent:${project}`;
@@ -94,7 +96,14 @@ export class ConvoSessionStore implements SessionStore {
     });
     const nextIndex = receipt.message_indexes.at(-1)! + 1;
     const incarnation = known?.incarnation ?? (await this.#incarnation(name));
-    this.#known.set(name, { incarnation, seq: receipt.last_seq, nextIndex, uuids, counted, metadata });
+    this.#keep(name, { incarnation, seq: receipt.last_seq, nextIndex, uuids, counted, metadata });
+  }
+
+  /** The sessions that were used last are known. */
+  #keep(name: string, known: Known) {
+    this.#known.delete(name);
+    this.#known.set(name, known);
+    if (this.#known.size > KNOWN) this.#known.delete(this.#known.keys().next().value!);
   }
 
   async #tags({ projectKey, sessionId, subpath }: SessionKey): Promise<string[]> {
@@ -135,16 +144,17 @@ export class ConvoSessionStore implements SessionStore {
     const before = this.#known.get(name);
     const nothing = { incarnation, seq: 0, nextIndex: 0, uuids: new Set<string>(), counted: new Set<string>(), metadata: {} };
     const known: Known = before?.incarnation === incarnation ? before : nothing;
-    known.seq = stored.last_seq;
-    known.metadata = stored.metadata ?? {};
     for await (const message of this.client.messages(name, { from: known.nextIndex, limit: 1000 })) {
-      if (message.first_seq > known.seq) break;
+      if (message.first_seq > stored.last_seq) break;
       known.nextIndex = message.index + 1;
       const uuid = lineOf(message)?.uuid;
       if (typeof uuid === "string") known.uuids.add(uuid);
       if (message.usage != null && message.step_id !== undefined) known.counted.add(message.step_id);
     }
-    this.#known.set(name, known);
+    // Only what was read whole is known.
+    known.seq = stored.last_seq;
+    known.metadata = stored.metadata ?? {};
+    this.#keep(name, known);
     return known;
   }
 

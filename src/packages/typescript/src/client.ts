@@ -4,12 +4,14 @@ import { BusyError, ConnectionError, ConvoError, NotFoundError, RateLimitError, 
 import { events } from "./events.js";
 import type { components, operations } from "./openapi.js";
 import type { Entry, Message, StoredMessage } from "./transcript.js";
+import { uuid } from "./uuid.js";
 
 type Schemas = components["schemas"];
 type Parameters<Name extends keyof operations> = NonNullable<operations[Name]["parameters"]["query"]>;
 
 export type Described = Schemas["Described"];
 export type Receipt = Schemas["Receipt"];
+export type Appended = Schemas["Appended"];
 export type Ingested = Schemas["Ingested"];
 export type NextStep = Schemas["NextStep"];
 export type Redaction = Schemas["Redaction"];
@@ -161,8 +163,8 @@ export class Client {
   }
 
   /** Appends messages: all or none, on disk when it resolves. */
-  append(conversation: string, messages: Message | Message[], options: AppendOptions = {}): Promise<Receipt> {
-    const { expect, idempotencyKey = crypto.randomUUID(), durability, signal, ...change } = options;
+  append(conversation: string, messages: Message | Message[], options: AppendOptions = {}): Promise<Appended> {
+    const { expect, idempotencyKey = uuid(), durability, signal, ...change } = options;
     const isChanging = Object.values(change).some((value) => value !== undefined);
     const json = isChanging ? { messages: [messages].flat(), ...change } : messages;
     const headers = { "idempotency-key": idempotencyKey };
@@ -222,12 +224,20 @@ export class Client {
     conversation: string, { since = 0, signal, patience = 30 }: { since?: number | string; patience?: number } & CallOptions = {},
   ): AsyncGenerator<Entry> {
     let last: string | undefined;
+    let cursor: string | undefined;
     let wasThere = false;
     let lost: number | undefined;
     for (let attempt = 0; ; attempt++) {
+      let hasFailed = false;
       try {
+        if (cursor === undefined) {
+          // A seq does not know its conversation: one that is deleted and made again would be followed as if it were the same.
+          const { cursor: found } = await this.entriesPage(conversation, { since, limit: 1, signal });
+          cursor = `${Number.parseInt(String(since), 10)}${found.slice(found.indexOf("-"))}`;
+        }
         const headers = { "last-event-id": last, accept: "text/event-stream" };
-        const body = await this.#call("GET", path(conversation, "events"), { query: { since }, headers, signal }, async ({ body }) => body);
+        const query = { since: cursor };
+        const body = await this.#call("GET", path(conversation, "events"), { query, headers, signal }, async ({ body }) => body);
         wasThere = true;
         lost = undefined;
         for await (const { name, id, data } of events(body!)) {
@@ -239,13 +249,16 @@ export class Client {
           } else if (value.reason === "deleted") return;
           else if (value.reason === "unauthorized") {
             throw new UnauthorizedError({ message: "the key was revoked", code: "invalid_api_key" });
+          } else if (value.reason === "error") {
+            hasFailed = true;
+            throw new ServerError({ message: "the conversation could not be read on", code: "internal" });
           }
         }
       } catch (error) {
         // It was deleted while there was no connection.
         if (signal?.aborted || (wasThere && error instanceof NotFoundError)) return;
-        const mayPass = error instanceof ConnectionError || error instanceof ServerError || isNotBegun(error)
-          || (error instanceof ConvoError ? error.retryAfter !== undefined : error instanceof TypeError);
+        const mayPass = !hasFailed && (error instanceof ConnectionError || error instanceof ServerError || isNotBegun(error)
+          || (error instanceof ConvoError ? error.retryAfter !== undefined : error instanceof TypeError));
         lost ??= Date.now();
         if (!mayPass || Date.now() - lost > patience * 1000) throw error instanceof ConvoError ? error : this.#noAnswer(error);
       }

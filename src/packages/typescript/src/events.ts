@@ -27,7 +27,7 @@ export async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<
         const event: ServerSentEvent = { data: "" };
         const lines = [];
         for (const line of block.split("\n")) {
-          const [, field, value = ""] = /^(event|id|data): ?(.*)$/.exec(line) ?? [];
+          const [, field, value = ""] = /^(event|id|data): ?(.*)$/s.exec(line) ?? [];
           if (field === "event") event.name = value;
           else if (field === "id") event.id = value;
           else if (field === "data") lines.push(value);

@@ -7,6 +7,7 @@ import type { Client } from "./client.js";
 import { ConflictError, NotFoundError, StaleHeadError } from "./errors.js";
 import { keep, kept, readable } from "./kept.js";
 import type { Chunk, Message, StoredMessage } from "./transcript.js";
+import { uuid } from "./uuid.js";
 
 /** The field of a chunk: which one of its message it is, and, on the first of an item, the item. */
 interface OfChunk {
@@ -37,7 +38,7 @@ export class HistoryConflictError extends Error {
 
 /** The history of one conversation, for `run(agent, input, { session })`. */
 export class ConvoSession implements Session {
-  constructor(readonly client: Client, readonly sessionId: string = crypto.randomUUID()) {}
+  constructor(readonly client: Client, readonly sessionId: string = `session-${uuid()}`) {}
 
   async getSessionId(): Promise<string> {
     return this.sessionId;
@@ -69,6 +70,11 @@ export class ConvoSession implements Session {
     }
   }
 
+  /** What the model goes on with after a compaction; the runner leaves out what comes before it. Without this it would erase the log. */
+  async replaceHistoryWithCompaction(items: AgentInputItem[]): Promise<void> {
+    await this.addItems(items);
+  }
+
   /** Erases the conversation. */
   async clearSession(): Promise<void> {
     await this.#found(async () => {
@@ -79,6 +85,7 @@ export class ConvoSession implements Session {
 
   /** Changes calls that are stored. */
   async applyHistoryMutations({ mutations }: { mutations: SessionHistoryMutation[] }): Promise<void> {
+    const expect = await this.#lastSeq();
     const before = await this.#read();
     let after: AgentInputItem[] = before.map(({ item }) => item);
     for (const { callId, replacement } of mutations) {
@@ -89,7 +96,7 @@ export class ConvoSession implements Session {
     const from = before.findIndex(({ item }, at) => !isSame(item, after[at]));
     if (from < 0) return;
     const replaced = before.slice(from);
-    await this.client.append(this.sessionId, toMessages(after.slice(from), replaced), { expect: await this.#lastSeq() });
+    await this.client.append(this.sessionId, toMessages(after.slice(from), replaced), { expect });
     await this.#remove(replaced);
   }
 

@@ -20,6 +20,7 @@ from ._errors import (
 )
 from ._local import local
 from ._types import (
+    Appended,
     Checked,
     Chunk,
     Conversation,
@@ -42,6 +43,7 @@ from ._types import (
 )
 
 __all__ = [
+    "Appended",
     "AsyncClient",
     "AsyncFollower",
     "Busy",

@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal, TypeVar, cast
 from urllib.parse import quote
 
 from ._types import (
+    Appended,
     Checked,
     Conversation,
     ConversationPage,
@@ -154,7 +155,7 @@ def append(
     remove_tags: Sequence[str] = (),
     metadata: Json | None = None,
     wire: str | None = None,
-) -> Call[Receipt]:
+) -> Call[Appended]:
     """Appends messages: all or none. With `wire`, they are a provider's own, as in "anthropic". `expect` is a seq, a cursor, or "new", and refuses an append to anything else with `StaleHead`.
     Title, tags and metadata change in the same moment. Without an idempotency key the client makes one for its own repetitions."""
     changes = _given(title=title, metadata=metadata)

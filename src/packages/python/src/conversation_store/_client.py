@@ -17,7 +17,7 @@ import httpx
 from . import _calls
 from ._calls import Call, Pages
 from ._errors import answer
-from ._follow import Following
+from ._follow import Following, Lines
 from ._retries import Attempts
 from ._types import Entry
 
@@ -278,7 +278,8 @@ def _followed(client: Client, http: httpx.Client, following: Following, end: _En
                 if response.is_success:
                     following.connected()
                     end.cuts(response)
-                    for line in response.iter_lines():
+                    lines = Lines()
+                    for line in (line for piece in response.iter_bytes() for line in lines.take(piece)):
                         if entry := following.take(line):
                             yield entry
                         if end.has_come.is_set():
@@ -386,9 +387,11 @@ async def _async_followed(client: AsyncClient, http: httpx.AsyncClient, followin
             async with http.stream(**following.request()) as response:
                 if response.is_success:
                     following.connected()
-                    async for line in response.aiter_lines():
-                        if entry := following.take(line):
-                            yield entry
+                    lines = Lines()
+                    async for piece in response.aiter_bytes():
+                        for line in lines.take(piece):
+                            if entry := following.take(line):
+                                yield entry
                     delay = following.lost(httpx.ReadError("the server ended the stream"))
                 else:
                     await response.aread()

@@ -17,6 +17,23 @@ SILENCE = httpx.Timeout(60, connect=10)
 _LONGEST_DELAY = 5.0
 
 
+class Lines:
+    """The lines of the server's events. Those of `httpx` also end at characters that a text may have."""
+
+    def __init__(self) -> None:
+        self._begun: list[bytes] = []
+
+    def take(self, piece: bytes) -> list[str]:
+        """The lines that a piece of the stream ends."""
+        first, *others = piece.split(b"\n")
+        self._begun.append(first)
+        if not others:
+            return []
+        *whole, rest = [b"".join(self._begun), *others]
+        self._begun = [rest]
+        return [line.decode() for line in whole]
+
+
 class Following:
     """Where a follower is. It goes on there after a connection was lost, for `patience` seconds."""
 

@@ -41,6 +41,10 @@ class Receipt(TypedDict):
     duplicate: bool
 
 
+class Appended(Receipt, total=False):
+    report: list[dict[str, Any]]
+
+
 class Ingested(Receipt, total=False):
     finish_reason: str
 
@@ -133,10 +137,14 @@ class NextStep(_Step, total=False):
     calls: list[dict[str, Any]]
 
 
-class Redaction(TypedDict):
+class _Redacted(TypedDict):
     seq: int
     summaries: list[int]
     meta: list[int]
+
+
+class Redaction(_Redacted, total=False):
+    answers: list[int]
 
 
 class Stopped(TypedDict):

@@ -159,17 +159,31 @@ class SessionService(BaseSessionService):
             known, receipt, incarnation = await self._store(key, session, event, field, deltas, digest)
         except KeyReused:
             # The same event, when the state was another one.
-            return event
+            if _has(session, event):
+                return event
+            return await self._stored_before(key, session, event)
         except NotFound:
             raise SessionNotFoundError(f"Session {session.id} not found.") from None
         except (StaleHead, StaleCursor):
             raise StaleSessionError(_STALE) from None
-        if receipt["duplicate"]:
+        # Without it in the session, the answer to the first attempt was lost.
+        if receipt["duplicate"] and _has(session, event):
             return event
         session._storage_update_marker = f"{receipt['last_seq']}-{incarnation}"
         session.last_update_time = event.timestamp
         await self._apply(known)
         return self._commit_event_to_session(session, event)
+
+    async def _stored_before(self, key: str, session: Session, event: Event) -> Event:
+        """An event that is stored, and of which the session does not know."""
+        stored = await self.client.describe(key)
+        newest = await self._events(key, stored["last_seq"], GetSessionConfig(num_recent_events=1))
+        if [known.id for known in newest] != [event.id]:
+            raise StaleSessionError(_STALE)
+        committed = self._commit_event_to_session(session, event)
+        session._storage_update_marker = await self._marker(key, stored, session)
+        session.last_update_time = event.timestamp
+        return committed
 
     async def _store(
         self, key: str, session: Session, event: Event, field: dict[str, Any], deltas: dict[str, dict[str, Any]], digest: str
@@ -256,6 +270,10 @@ def _key(app_name: str, user_id: str, session_id: str) -> str:
 
 def _state_key(*scope: str) -> str:
     return "adk-state/" + "/".join(quote(part, safe="") for part in scope)
+
+
+def _has(session: Session, event: Event) -> bool:
+    return any(known.id == event.id for known in session.events)
 
 
 def _tag(*scope: str) -> str:

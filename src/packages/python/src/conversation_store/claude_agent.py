@@ -135,9 +135,8 @@ class SessionStore(sdk.SessionStore):
         session = self._sessions.get(name)
         if session is None or session.incarnation != incarnation:
             session = _Session(incarnation)
-        session.seq, session.metadata = stored["last_seq"], stored.get("metadata") or {}
         async for message in self.client.messages(name, start=session.next_index, page_size=1000):
-            if message["first_seq"] > session.seq:
+            if message["first_seq"] > stored["last_seq"]:
                 break
             session.next_index = message["index"] + 1
             line = _line(message)
@@ -145,6 +144,8 @@ class SessionStore(sdk.SessionStore):
                 session.uuids.add(line["uuid"])
             if "usage" in message and "step_id" in message:
                 session.counted.add(message["step_id"])
+        # Only what was read whole is known.
+        session.seq, session.metadata = stored["last_seq"], stored.get("metadata") or {}
         self._sessions[name] = session
         return session
 

@@ -101,8 +101,9 @@ export class Recorder {
   #aborted = false;
   #sawFinish = false;
 
-  /** The store has ended the answer, or has failed. */
-  onCut: (error?: unknown) => void = () => {};
+  /** That the store has ended the answer, or why it has failed. */
+  cut: { error?: unknown } | undefined;
+  onCut: () => void = () => {};
 
   constructor(readonly client: Client, readonly chat: string, readonly id: string) {}
 
@@ -111,9 +112,15 @@ export class Recorder {
     this.#step = await this.#next(expect);
   }
 
+  #leave(error?: unknown) {
+    if (this.cut) return;
+    this.cut = { error };
+    this.onCut();
+  }
+
   async #next(expect?: number): Promise<Step> {
     const before = this.#step?.index ?? -1;
-    const step = new Step(this.client, this.chat, this.id, (error) => this.onCut(error), expect);
+    const step = new Step(this.client, this.chat, this.id, (error) => this.#leave(error), expect);
     const refused = step.ended.then(() => {
       throw new Ended("the answer was stopped");
     });

@@ -34,7 +34,8 @@ export function chatRoutes<M extends UIMessage = UIMessage>(
           const source = await answer(turn);
           return turn.response(source instanceof ReadableStream ? source : source.toUIMessageStream());
         } catch (error) {
-          await turn.fail(error);
+          // If the store is what fails, the application's error is the one to see.
+          await turn.fail(error).catch(() => {});
           throw error;
         }
       }),

@@ -172,21 +172,22 @@ export class ChatStore<M extends UIMessage = UIMessage> {
     }
   }
 
-  /** The newest message, if it is being written. */
+  /** The newest message, if one is being written. */
   async #newest(chat: string): Promise<Shown | undefined> {
+    return (await this.#isWritten(chat)) ? (await this.#read(chat)).shown.at(-1) : undefined;
+  }
+
+  async #isWritten(chat: string): Promise<boolean> {
     try {
-      const newest = await this.client.newest(chat, 20);
-      if (!newest.some(({ state }) => state === "streaming")) return undefined;
-      const { shown } = await this.#read(chat);
-      return shown.at(-1);
+      return (await this.client.newest(chat, 20)).some(({ state }) => state === "streaming");
     } catch (error) {
-      if (error instanceof NotFoundError) return undefined;
+      if (error instanceof NotFoundError) return false;
       throw error;
     }
   }
 
   async #ended(chat: string): Promise<void> {
-    for (const until = Date.now() + STOP_TAKES; (await this.#newest(chat))?.streaming !== undefined; ) {
+    for (const until = Date.now() + STOP_TAKES; await this.#isWritten(chat); ) {
       if (Date.now() > until) throw new ChatConflictError(CONFLICT);
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
@@ -255,6 +256,9 @@ export class Turn<M extends UIMessage = UIMessage> {
     const system = messages.filter(({ role }) => role === "system").flatMap(({ parts }) => parts);
     this.system = system.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n") || undefined;
     this.signal = this.#abort.signal;
+    // A page may stop it before the model is called.
+    recorder.onCut = () => this.#abort.abort();
+    if (recorder.cut) this.#abort.abort();
   }
 
   /** Stores the model's stream, to its end, and gives it to the page. */
@@ -291,7 +295,8 @@ export class Turn<M extends UIMessage = UIMessage> {
       this.#abort.abort();
       reader.cancel().catch(() => {});
     };
-    recorder.onCut = leave;
+    recorder.onCut = () => leave(recorder.cut?.error);
+    if (recorder.cut) leave(recorder.cut.error);
     try {
       while (!cut) {
         const next = await reader.read().catch((error) => ({ done: false, value: { type: "error", errorText: textOf(error) } as const }));

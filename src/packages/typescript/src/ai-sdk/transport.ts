@@ -45,7 +45,8 @@ class StoreTransport<M extends UIMessage> extends DefaultChatTransport<M> {
   async #stop(chat: string): Promise<void> {
     const { headers, credentials, fetch: own = fetch } = this as unknown as Fields;
     const init = { method: "POST", headers: await given(headers), credentials: await given(credentials), keepalive: true };
-    await own(`${this.api}/${encodeURIComponent(chat)}/stop`, init).catch(() => {});
+    const [, path, rest] = /^([^?#]*)(.*)$/s.exec(this.api)!;
+    await own(`${path}/${encodeURIComponent(chat)}/stop${rest}`, init).catch(() => {});
   }
 }
 
