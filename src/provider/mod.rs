@@ -50,7 +50,9 @@ pub use names::UnknownTarget;
 pub(crate) use openai_responses::check::takes_id;
 #[cfg(feature = "server")]
 pub(crate) use openai_responses::render::{Source, items as responses_items};
+#[cfg(feature = "transfer")]
 pub(crate) use prompt::media::attachment::{Payload, file_name};
+#[cfg(feature = "transfer")]
 pub(crate) use prompt::media::bytes::decode_base64;
 pub use prompt::option_table::{OptionValues, OptionWord, PROMPT_OPTIONS, PromptOption};
 pub use prompt::options::{FinishedTools, Images, NoContent, PromptOptions, Thinking};
