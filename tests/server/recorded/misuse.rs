@@ -144,9 +144,13 @@ fn many_results_take_no_more_work_than_their_number() {
     };
     for is_of_one_id in [false, true] {
         took(100, is_of_one_id);
-        let (few, many) = (took(4_000, is_of_one_id), took(32_000, is_of_one_id));
-        println!("{few} {many}");
-        assert!(many < few.max(5) * 24, "eight times as many: {few}, {many} hundredths of a second");
+        // What else runs on the machine only adds to it.
+        let mut measured = (0..3).map(|_| (took(4_000, is_of_one_id), took(32_000, is_of_one_id)));
+        let is_linear = |(few, many): (u64, u64)| {
+            println!("eight times as many: {few}, {many} hundredths of a second");
+            many < few.max(5) * 24
+        };
+        assert!(measured.any(is_linear));
     }
 }
 
