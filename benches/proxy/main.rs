@@ -2,7 +2,8 @@
 //! them on sled, beside the same through a proxy of the same library that only copies bytes, beside none, and beside the Responses
 //! API over the same model, in rounds in turn: the time to the first piece of an answer and to its end, at 1, 64 and 512 streams
 //! at one time, and the memory of each proxy for a stream. The streams of a round begin at one moment (`burst`), or one after the
-//! other over the time of an answer (`spread`). `-- 64` measures only that many streams. The model gives a piece each 30
+//! other over the time of an answer (`spread`). Each asks a question of its own; with `-- same` all ask the same, without a session:
+//! their conversations are told apart by the answers. `-- 64` measures only that many streams. The model gives a piece each 30
 //! milliseconds. Client, model and proxies run on the same cores. `CONVO_BENCH_DIR` is where the store is.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, missing_docs, reason = "a benchmark")]
 
@@ -13,6 +14,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -169,7 +171,10 @@ async fn calls(url: &str, streams: usize, spread: bool) -> (Vec<Duration>, Vec<D
 }
 
 async fn call(client: &Client<HttpConnector, Full<Bytes>>, uri: Uri) -> (Duration, Duration) {
-    let text = "What is in this folder? ".repeat(40);
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    let same = std::env::args().any(|arg| arg == "same");
+    let number = if same { 0 } else { ASKED.fetch_add(1, Ordering::Relaxed) };
+    let text = format!("What is in folder {number}? ").repeat(40);
     let body = if uri.path().ends_with("/responses") {
         serde_json::json!({ "model": "mine/m-1", "max_output_tokens": 100, "stream": true, "input": text })
     } else {

@@ -45,12 +45,15 @@ pub use self::erased::erasing;
 pub(crate) use self::outcome::{Exchange, exchange, request};
 use super::exchange::{Asked, Ended, Passed};
 use crate::server::app::App;
+use crate::server::config::Record;
 use crate::server::exchanges::{Exchanges, Kind, Registered};
 use crate::server::ledger::Room;
 use crate::server::refusal::Refusal;
 
 /// How long a request waits for the answers before it to be stored.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long what has come waits to be stored, so that passing it on goes first.
+const ASIDE: Duration = Duration::from_millis(5);
 /// How often it looks.
 const LOOK: Duration = Duration::from_millis(20);
 /// The most pieces that are stored at one time.
@@ -193,8 +196,9 @@ impl Following {
                 Some(Passed::Left) => call.left(),
                 Some(Passed::Repaired(report)) => call.repaired(report),
                 Some(Passed::Piece(piece)) => {
-                    // What has come meanwhile is stored at one time.
+                    // What comes meanwhile is stored at one time.
                     let mut pieces = vec![piece];
+                    sleep(ASIDE).await;
                     while pieces.len() < AT_ONCE && after_pieces.is_none() {
                         match passed.try_recv() {
                             Ok(Passed::Piece(piece)) => pieces.push(piece),
@@ -234,7 +238,12 @@ impl Following {
         }
     }
 
-    async fn take(&self, mut call: Call, pieces: Vec<Bytes>, failed: &impl Fn(&Refusal)) -> Result<Call, Refusal> {
+    async fn take(
+        &self,
+        mut call: Box<Call>,
+        pieces: Vec<Bytes>,
+        failed: &impl Fn(&Refusal),
+    ) -> Result<Box<Call>, Refusal> {
         let length: usize = pieces.iter().map(Bytes::len).sum();
         let held = length + pieces.len() * PIECE;
         let room = Arc::clone(&call.room);
@@ -262,9 +271,13 @@ impl Following {
 }
 
 /// A call at its place, once all that it may echo is stored, or was waited for in vain.
-async fn placed(app: &Arc<App>, asked: Asked) -> Result<Call, Refusal> {
+async fn placed(app: &Arc<App>, asked: Asked) -> Result<Box<Call>, Refusal> {
     let end = Instant::now() + PATIENCE;
-    let mut call = Call::new(app, asked);
+    let upstream = app.upstreams.find(&asked.upstream);
+    if upstream.is_none_or(|upstream| upstream.set.record != Record::Required) {
+        sleep(ASIDE).await;
+    }
+    let mut call = Box::new(Call::new(app, asked));
     let room = Arc::clone(&call.room);
     if call.is_encoded() {
         let decoded = app.pool.run(move || {
