@@ -65,7 +65,7 @@ fn problems(client: &Client) -> Vec<Value> {
 
 #[test]
 fn a_full_disk_is_reported_and_read_and_written_again_once_there_is_room() {
-    let Some(disk) = Disk::mount(40) else {
+    let Some(disk) = Disk::mount(64) else {
         assert!(std::env::var_os("CONVO_REQUIRE_MOUNT").is_none(), "a tmpfs cannot be mounted");
         return crate::common::skipped("full disks of a server: a tmpfs cannot be mounted");
     };
