@@ -1,8 +1,11 @@
 //! Any message, for property tests.
 
+use std::sync::LazyLock;
+
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use proptest::string::string_regex;
 
 use super::{
     Audio, Body, Chunk, Extra, File, FinishReason, Image, Json, Message, Metadata, Native, Output, Part, PartBody,
@@ -11,7 +14,11 @@ use super::{
 
 /// Characters of every plane, NUL and the non-characters among them.
 fn text() -> impl Strategy<Value = String> {
-    prop_oneof![3 => "(?s).{0,12}", 1 => "[a-z\"\\\\{}\u{0}\u{7f}\u{2028}\u{fdd0}\u{ffff}]{0,12}"]
+    static TEXT: LazyLock<SBoxedStrategy<String>> = LazyLock::new(|| {
+        let odd = string_regex("[a-z\"\\\\{}\u{0}\u{7f}\u{2028}\u{fdd0}\u{ffff}]{0,12}").unwrap();
+        prop_oneof![3 => string_regex("(?s).{0,12}").unwrap(), 1 => odd].sboxed()
+    });
+    TEXT.clone()
 }
 
 fn json() -> impl Strategy<Value = Json> {
@@ -32,11 +39,17 @@ fn json() -> impl Strategy<Value = Json> {
 /// Fields of names that this crate does not know.
 fn extra() -> impl Strategy<Value = Extra> {
     let value = prop_oneof![4 => json(), 1 => Just(Json::new("null").unwrap())];
-    vec(("x_[a-zé\" ]{0,4}", value), 0..3).prop_map(|fields| {
+    let name = string_regex("x_[a-zé\" ]{0,4}").unwrap();
+    vec((name, value), 0..3).prop_map(|fields| {
         let mut extra = Extra::new();
         fields.into_iter().for_each(|(name, value)| extra.push(name, value));
         extra
     })
+}
+
+/// A kind that this crate does not know.
+fn unknown() -> impl Strategy<Value = String> {
+    string_regex("x_[a-z]{0,4}").unwrap()
 }
 
 fn native() -> impl Strategy<Value = Native> {
@@ -70,7 +83,7 @@ fn part() -> impl Strategy<Value = Part> {
         audio().prop_map(PartBody::Audio),
         file().prop_map(PartBody::File),
         json().prop_map(|json| PartBody::Json { json }),
-        "x_[a-z]{0,4}".prop_map(|kind| PartBody::Unknown { kind }),
+        unknown().prop_map(|kind| PartBody::Unknown { kind }),
     ];
     (body, extra()).prop_map(|(body, extra)| Part { body, extra })
 }
@@ -96,7 +109,7 @@ fn body() -> impl Strategy<Value = Body> {
         file().prop_map(Body::File),
         (text(), some()).prop_map(|(message, code)| Body::Error { message, code }),
         (text(), text(), json()).prop_map(|(provider, kind, json)| Body::Opaque { provider, kind, json }),
-        "x_[a-z]{0,4}".prop_map(|kind| Body::Unknown { kind }),
+        unknown().prop_map(|kind| Body::Unknown { kind }),
     ]
 }
 

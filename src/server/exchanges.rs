@@ -17,6 +17,7 @@ use crate::model::ConversationId;
 pub(crate) struct Exchanges {
     running: Mutex<HashMap<Uuid, Running>>,
     begun: Notify,
+    settled: Notify,
     ended: Notify,
     /// The keys of owners' digests, as far as they were read or made.
     keys: Mutex<HashMap<String, [u8; 32]>>,
@@ -37,6 +38,7 @@ impl Default for Exchanges {
         Self {
             running: Mutex::default(),
             begun: Notify::new(),
+            settled: Notify::new(),
             ended: Notify::new(),
             keys: Mutex::default(),
             first: Uuid::now_v7(),
@@ -51,9 +53,11 @@ struct Running {
     kind: Kind,
     /// Known once the request is stored.
     conversation: Option<ConversationId>,
-    /// Whether its answer has begun to pass, and its request has no place yet.
+    /// Whether its client may have seen of its answer, and its request has no place yet.
     is_answered: bool,
     has_no_place: bool,
+    /// The owner's calls that were so when this one began: it may go on from them.
+    after: Vec<Uuid>,
     /// Its messages, by their indexes.
     messages: Vec<u64>,
     stop: watch::Sender<bool>,
@@ -64,6 +68,8 @@ struct Running {
 pub(crate) enum Kind {
     /// That of a call that passes.
     Exchange,
+    /// That of an earlier call, which a client gets by its id. Nobody goes on from it, and it names no answer.
+    Fetched,
     /// One that is ingested.
     Ingest,
     /// That of a response, which this server asked a model for.
@@ -95,21 +101,25 @@ impl Exchanges {
     /// Registers an answer: also whether it is to stop.
     pub(crate) fn begin(self: &Arc<Self>, id: Uuid, owner: &str, kind: Kind) -> (Registered, watch::Receiver<bool>) {
         let (stop, stopped) = watch::channel(false);
+        let mut all = self.lock();
+        let is_before = |one: &Running| one.is_answered && one.has_no_place && one.owner == owner;
         let running = Running {
             owner: owner.to_owned(),
             kind,
             conversation: None,
             is_answered: false,
             has_no_place: kind == Kind::Exchange,
+            after: all.iter().filter(|(_, one)| is_before(one)).map(|(id, _)| *id).collect(),
             messages: Vec::new(),
             stop,
         };
-        self.lock().insert(id, running);
+        all.insert(id, running);
+        drop(all);
         self.begun.notify_waiters();
         (Registered { exchanges: Arc::clone(self), id }, stopped)
     }
 
-    /// Notes that an answer begins to pass: what its client says from now on may go on from it.
+    /// Notes that an answer, or an error, begins to pass: what its client says from now on may go on from it.
     pub(crate) fn answers(&self, id: Uuid) {
         if let Some(running) = self.lock().get_mut(&id) {
             running.is_answered = true;
@@ -121,15 +131,25 @@ impl Exchanges {
         if let Some(running) = self.lock().get_mut(&id) {
             running.has_no_place = false;
         }
+        self.settled.notify_waiters();
     }
 
-    /// Whether a call may go on from an earlier one whose request has no place yet.
-    pub(crate) fn is_too_early(&self, owner: &str, id: Uuid) -> bool {
-        let is_before = |(other, running): (&Uuid, &Running)| {
-            // Ids are in the order of time.
-            *other < id && running.is_answered && running.has_no_place && running.owner == owner
-        };
-        self.lock().iter().any(is_before)
+    /// Returns once a call goes on from none any more whose request has no place yet.
+    pub(crate) async fn turn(&self, id: Uuid) {
+        loop {
+            // Asked for before the look, so that nothing is missed between.
+            let settled = self.settled.notified();
+            if !self.is_too_early(id) {
+                return;
+            }
+            settled.await;
+        }
+    }
+
+    fn is_too_early(&self, id: Uuid) -> bool {
+        let running = self.lock();
+        let has_no_place = |id: &Uuid| running.get(id).is_some_and(|one| one.has_no_place);
+        running.get(&id).is_some_and(|one| one.after.iter().any(has_no_place))
     }
 
     /// Whether nothing of a call's answer can have reached its client yet. Of another server's calls nobody knows that here.
@@ -160,7 +180,7 @@ impl Exchanges {
             one.stop.send_replace(true);
             stopped.messages.extend(&one.messages);
             match one.kind {
-                Kind::Exchange => stopped.exchanges.push(*id),
+                Kind::Exchange | Kind::Fetched => stopped.exchanges.push(*id),
                 Kind::Ingest => stopped.ingests += 1,
                 Kind::Response => stopped.responses += 1,
             }
@@ -215,9 +235,11 @@ impl Exchanges {
         id < self.first
     }
 
-    /// Whether other calls of an owner are being recorded.
+    /// Whether other calls of an owner are being recorded, whose answers are not known by their ids yet.
     pub(crate) fn has_others(&self, owner: &str, id: Uuid) -> bool {
-        let is_other = |(other, running): (&Uuid, &Running)| *other != id && running.owner == owner;
+        let is_other = |(other, running): (&Uuid, &Running)| {
+            *other != id && running.owner == owner && running.kind != Kind::Fetched
+        };
         self.lock().iter().any(is_other)
     }
 
@@ -238,6 +260,7 @@ impl Registered {
 impl Drop for Registered {
     fn drop(&mut self) {
         self.exchanges.lock().remove(&self.id);
+        self.exchanges.settled.notify_waiters();
         self.exchanges.ended.notify_waiters();
     }
 }
@@ -289,5 +312,29 @@ mod tests {
         assert!(!*stopped.borrow() && exchanges.is_running("ada", id));
         drop(registered);
         assert!(!exchanges.is_running("ada", id));
+    }
+
+    /// A client goes on from what it has seen when it asks: what is answered later keeps nobody waiting.
+    #[test]
+    fn a_call_waits_for_those_that_were_answered_before_it_began() {
+        let exchanges = Arc::new(Exchanges::default());
+        let begin = |owner: &str| {
+            let id = Uuid::now_v7();
+            (id, exchanges.begin(id, owner, Kind::Exchange).0)
+        };
+        let (first, registered) = begin("ada");
+        let (beside, _beside) = begin("ada");
+        exchanges.answers(first);
+        let (next, _next) = begin("ada");
+        let (of_another, _of_another) = begin("grace");
+        assert!(exchanges.is_too_early(next));
+        assert!(!exchanges.is_too_early(beside) && !exchanges.is_too_early(of_another));
+        exchanges.settled(first);
+        assert!(!exchanges.is_too_early(next));
+        exchanges.answers(beside);
+        let (last, _last) = begin("ada");
+        assert!(exchanges.is_too_early(last));
+        drop((registered, _beside));
+        assert!(!exchanges.is_too_early(last));
     }
 }

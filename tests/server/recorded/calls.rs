@@ -503,6 +503,9 @@ fn an_answer_that_ends_after_its_call_was_repeated_is_hidden() {
         let first = events("The first answer.");
         let mut open = begin(&recorder, "s", waiting(&first, count, 1));
         open.until_length(first[..count].concat().len());
+        if count > 1 {
+            recorder.until_shown(&open, "\"Th\"");
+        }
         // The client goes, and asks again; the first answer still comes.
         let first = passed(open, false).exchange;
         let mut list = vec![said("user", "hi")];
@@ -531,6 +534,7 @@ fn an_answer_stays_if_its_repetition_got_none() {
     let events = wire.events(&wire.text("The first answer.", 1), 1);
     let mut open = begin(&recorder, "s", waiting(&events, 4, 1));
     open.until_length(events[..4].concat().len());
+    recorder.until_shown(&open, "\"Th\"");
     let first = passed(open, false).exchange;
     let overloaded =
         Reply::error(529, &json!({ "type": "error", "error": { "type": "overloaded_error", "message": "No." } }));
@@ -697,7 +701,15 @@ fn what_is_durable_after_a_kill_is_a_beginning_of_what_happened() {
         let session = round.to_string();
         let mut open = begin(&recorder, &session, waiting(&events, count, round + 1));
         open.until_length(events[..count].concat().len());
-        let exchange = passed(open, false).exchange;
+        // At once, once the request is stored, and once words are.
+        let exchange = open.answer.header("x-convo-exchange").unwrap().to_owned();
+        let has_words = events[..count].iter().any(|event| event.contains("text_delta"));
+        match round % 3 {
+            0 => {}
+            2 if has_words => recorder.until_shown(&open, &heard(wire, &events[..count])[0]["assistant: ".len()..]),
+            _ => drop(recorder.placed(&exchange)),
+        }
+        drop(open);
         recorder.kill_and_restart();
         recorder.go_on();
         let found = recorder.client().get(&format!("/api/v1/exchanges/{exchange}"));
@@ -709,11 +721,13 @@ fn what_is_durable_after_a_kill_is_a_beginning_of_what_happened() {
             assert_eq!(kept[0], "user: hi", "{count}: an answer never stands alone");
             let is_beginning = kept[1..].iter().zip(&all).all(|(kept, said)| said.starts_with(&**kept) || kept == said);
             assert!(is_beginning && kept.len() <= all.len() + 1, "{count}: {kept:?} of {all:?}");
+            assert!(kept.len() > 1 || !(round % 3 == 2 && has_words), "{count}: stored words are gone");
+        } else {
+            assert_eq!(round % 3, 0, "{count}: a stored request is gone");
         }
         // The client has what it got, which may be more than what is stored.
-        let got = events[..count].iter().any(|event| event.contains("text_delta"));
         let mut list = vec![json!({ "role": "user", "content": "hi" })];
-        if got {
+        if has_words {
             let shown: String = all.iter().filter_map(|line| line.strip_prefix("assistant: ")).collect();
             list.push(json!({ "role": "assistant", "content": shown }));
             list.push(json!({ "role": "user", "content": "on" }));

@@ -16,6 +16,14 @@ impl Recorder {
         passed(open, is_whole)
     }
 
+    /// As [`Recorder::fetch`], until what comes of it is stored. It has no line in the book.
+    fn fetch_and_store(&self, path: &str, reply: Reply) {
+        let fetched = self.fetch(path, reply);
+        while self.client().get(&format!("/api/v1/exchanges/{}", fetched.exchange)).status != 404 {
+            std::thread::yield_now();
+        }
+    }
+
     fn shown(&self, settled: &Value) -> Vec<String> {
         said::by_messages(&self.messages(settled["conversation"].as_str().unwrap()))
     }
@@ -101,7 +109,7 @@ fn the_end_of_its_stream_and_its_cancellation_end_it() {
         recorder.fetch(path, reply.clone());
         let found = ended(&recorder, &queued);
         assert_eq!(found["state"], ends_as, "{path}: {found}");
-        recorder.fetch(path, reply);
+        recorder.fetch_and_store(path, reply);
         assert_eq!(recorder.shown(&queued), ["user: hi", "assistant: as far as it came"], "{path}");
         assert_eq!(recorder.settled(found["exchange"].as_str().unwrap()), found);
     }
@@ -110,15 +118,20 @@ fn the_end_of_its_stream_and_its_cancellation_end_it() {
 #[test]
 fn an_answer_that_was_cut_is_completed_by_what_is_fetched() {
     let events = WIRE.events(&WIRE.text("the whole answer", 1), 1);
-    let recorder = Recorder::open();
-    let body = json!({ "model": "m", "stream": true, "input": [{ "role": "user", "content": "hi" }] });
-    let cut = events.iter().position(|event| event.contains("output_text.delta")).unwrap() + 1;
-    let asked = recorder.ask("/v1/responses", &[("x-session-id", "s")], &body, Reply::cut_after(&events, cut));
-    let settled = recorder.settled(&asked.exchange);
-    assert_eq!(settled["state"], "cut");
-    let whole = WIRE.whole(&WIRE.text("the whole answer", 1), 1);
-    let path = format!("/v1/responses/{}", whole["id"].as_str().unwrap());
-    recorder.fetch(&path, Reply::json(&whole));
-    assert_eq!(ended(&recorder, &settled)["state"], "complete");
-    assert_eq!(recorder.shown(&settled), ["user: hi", "assistant: the whole answer"]);
+    // After what came is stored, and at once.
+    for at_once in [false, true] {
+        let recorder = Recorder::open();
+        let body = json!({ "model": "m", "stream": true, "input": [{ "role": "user", "content": "hi" }] });
+        let cut = events.iter().position(|event| event.contains("output_text.delta")).unwrap() + 1;
+        let asked = recorder.ask("/v1/responses", &[("x-session-id", "s")], &body, Reply::cut_after(&events, cut));
+        if !at_once {
+            assert_eq!(recorder.settled(&asked.exchange)["state"], "cut");
+        }
+        let whole = WIRE.whole(&WIRE.text("the whole answer", 1), 1);
+        let path = format!("/v1/responses/{}", whole["id"].as_str().unwrap());
+        recorder.fetch_and_store(&path, Reply::json(&whole));
+        let settled = recorder.settled(&asked.exchange);
+        assert_eq!(settled["state"], "complete", "{at_once}");
+        assert_eq!(recorder.shown(&settled), ["user: hi", "assistant: the whole answer"]);
+    }
 }

@@ -3,7 +3,8 @@
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use conversation_store::model::Name;
+use conversation_store::Store;
+use conversation_store::model::{ConversationId, Message, Name};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
@@ -223,10 +224,7 @@ fn small_pieces_count_for_what_they_take() {
         Reply::stream().then(&begun[0]).then(&begun[1]).wait(1),
     );
     running.until_length(begun[0].len() + begun[1].len());
-    let conversation = recorder.placed(running.answer.header("x-convo-exchange").unwrap());
-    until("what came is stored", || {
-        recorder.messages(&conversation).iter().any(|stored| stored.to_string().contains("hel"))
-    });
+    recorder.until_shown(&running, "hel");
     // It may echo the answer that is not over yet: so its own waits to be stored.
     let answer = Wire::Chat.text(&"x".repeat(100_000), 2);
     let events = Wire::Chat.events(&answer, 2).concat();
@@ -241,17 +239,24 @@ fn small_pieces_count_for_what_they_take() {
 #[test]
 fn what_is_read_to_find_a_place_stays_within_the_bound() {
     const SESSIONS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
-    let recorder = Recorder::with("sled:DIR/store?cache_mb=1", &format!("[limits]\nheld_bytes = {}\n", 128 * MIB), &[]);
-    let text = "x".repeat(usize::try_from(MIB).unwrap());
-    for (at, session) in SESSIONS.into_iter().enumerate() {
+    let limits = format!("[limits]\nheld_bytes = {}\n", 128 * MIB);
+    let mut recorder = Recorder::with("sled:DIR/store?cache_mb=1", &limits, &[]);
+    let conversations = [0, 1, 2, 3, 4, 5].map(|at| {
         let hi = request(&json!([user("hi")]));
-        let settled = call(&recorder, recorder.client(), &[("x-session-id", session)], &hi, yes(at));
-        let conversation = settled["conversation"].as_str().unwrap();
+        let settled = call(&recorder, recorder.client(), &[("x-session-id", SESSIONS[at])], &hi, yes(at));
+        settled["conversation"].as_str().unwrap().parse::<ConversationId>().unwrap()
+    });
+    // They become long while no server runs, which takes less time.
+    recorder.running.kill();
+    let store = Store::open(&format!("sled:{}", recorder.running.dir.path().join("store").display())).unwrap();
+    let long = [Message::user("x".repeat(usize::try_from(MIB).unwrap()))];
+    for conversation in conversations {
         for _ in 0..120 {
-            let message = json!({ "role": "user", "chunks": [{ "type": "text", "text": text }] });
-            recorder.client().post(&format!("/api/v1/conversations/{conversation}/messages"), &message).ok();
+            store.append(conversation, &long).unwrap();
         }
     }
+    store.close().unwrap();
+    recorder.restart();
     let grown = recorder.running.growth(|| {
         std::thread::scope(|scope| {
             for (at, session) in SESSIONS.into_iter().enumerate() {

@@ -278,6 +278,16 @@ impl Recorder {
         }
     }
 
+    /// Returns once words of an answer that still comes are stored.
+    pub(crate) fn until_shown(&self, open: &Open, words: &str) {
+        let conversation = self.placed(open.answer.header("x-convo-exchange").unwrap());
+        let begun = Instant::now();
+        while !self.messages(&conversation).iter().any(|message| message.to_string().contains(words)) {
+            assert!(begun.elapsed() < Duration::from_secs(20), "{}", self.running.log());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
     /// Ends the server as a power cut would end its process, and starts it again.
     pub(crate) fn kill_and_restart(&mut self) {
         self.running.kill();

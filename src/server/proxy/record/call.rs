@@ -139,6 +139,10 @@ impl Call {
         self.asked.id
     }
 
+    pub(super) fn upstream(&self) -> &str {
+        &self.asked.upstream
+    }
+
     /// Why nothing of it is stored, if that is so.
     pub(super) const fn unrecorded(&self) -> Option<State> {
         self.unrecorded
@@ -200,11 +204,19 @@ impl Call {
         if let Some(response) = &self.asked.fetched {
             let entry = book.response(response)?;
             let of_own = |entry: &Entry| book.own(entry.conversation);
+            // The book names a response at the end of its call.
+            let may_come = || match &entry {
+                Some(entry) => app.exchanges.is_running(&owner, entry.exchange),
+                None => app.exchanges.has_others(&owner, self.exchange()),
+            };
+            let may_come = may_wait && may_come();
             if let Some(entry) = entry
                 && recorded::awaited(&book, &of_own(&entry), entry.exchange)?.is_some()
             {
                 self.fetched = Some(Vec::new());
                 self.placed = Some(Placed { entry, asked: [0; 16], first: 0, rewritten: Vec::new() });
+            } else if may_come {
+                return Ok(Placing::Wait);
             }
             return Ok(Placing::Done);
         }

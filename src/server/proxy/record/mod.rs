@@ -34,7 +34,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
 use uuid::Uuid;
 
 pub(crate) use self::book::owner_key;
@@ -56,8 +56,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const ASIDE: Duration = Duration::from_millis(5);
 /// How often it looks.
 const LOOK: Duration = Duration::from_millis(20);
-/// The most pieces that are stored at one time.
+/// The most pieces that are stored at one time, and about how many bytes.
 const AT_ONCE: usize = 256;
+const BYTES_AT_ONCE: usize = 1024 * 1024;
 /// What a piece takes while it waits, beside its bytes.
 const PIECE: usize = 256;
 
@@ -82,6 +83,21 @@ struct Queue {
     is_behind: AtomicBool,
 }
 
+impl Queue {
+    /// Takes no more, and holds nothing.
+    fn close(&self) {
+        self.is_behind.store(true, Ordering::Release);
+        self.bytes.store(0, Ordering::Release);
+        self.room.keep(0);
+    }
+
+    /// Gives back what a piece took.
+    fn gives(&self, held: usize) {
+        let waiting = self.bytes.fetch_sub(held, Ordering::AcqRel).saturating_sub(held);
+        self.room.keep(waiting);
+    }
+}
+
 /// Begins to record a call. It never waits: what is stored is stored beside the traffic.
 pub(crate) fn record(app: &Arc<App>, asked: Asked) -> Recording {
     let (passing, passed) = mpsc::unbounded_channel();
@@ -89,7 +105,8 @@ pub(crate) fn record(app: &Arc<App>, asked: Asked) -> Recording {
     let id = asked.id;
     let room = app.ledger.room(&asked.caller.owner);
     let queue = Arc::new(Queue { room, bytes: AtomicUsize::new(0), is_behind: AtomicBool::new(false) });
-    let (registered, stopped) = app.exchanges.begin(asked.id, &asked.caller.owner, Kind::Exchange);
+    let kind = if asked.fetched.is_some() { Kind::Fetched } else { Kind::Exchange };
+    let (registered, stopped) = app.exchanges.begin(asked.id, &asked.caller.owner, kind);
     let following = Following {
         app: Arc::clone(app),
         queue: Arc::clone(&queue),
@@ -115,11 +132,13 @@ impl Recording {
                 return;
             }
         }
-        if let Passed::Head { .. } = &passed {
+        if let Passed::Head { .. } | Passed::Failed(_) = &passed {
             self.exchanges.answers(self.id);
         }
         // The task has ended if the store failed: the traffic goes on.
-        let _ = self.passing.send(passed);
+        if self.passing.send(passed).is_err() {
+            self.queue.close();
+        }
     }
 
     /// Returns once the user's part is durable: with `record = "required"` nothing goes upstream before.
@@ -172,6 +191,8 @@ impl Following {
                 failed(&refusal);
                 tell.send_replace(Some(Err(State::StoreFailed)));
                 self.app.metrics.recorded(State::StoreFailed.as_str());
+                drop(passed);
+                self.queue.close();
                 return self.note_failure(exchange, owner).await;
             }
         };
@@ -196,12 +217,17 @@ impl Following {
                 Some(Passed::Left) => call.left(),
                 Some(Passed::Repaired(report)) => call.repaired(report),
                 Some(Passed::Piece(piece)) => {
-                    // What comes meanwhile is stored at one time.
+                    if passed.is_empty() && !passed.is_closed() {
+                        sleep(ASIDE).await;
+                    }
+                    let mut bytes = piece.len();
                     let mut pieces = vec![piece];
-                    sleep(ASIDE).await;
-                    while pieces.len() < AT_ONCE && after_pieces.is_none() {
+                    while pieces.len() < AT_ONCE && bytes < BYTES_AT_ONCE && after_pieces.is_none() {
                         match passed.try_recv() {
-                            Ok(Passed::Piece(piece)) => pieces.push(piece),
+                            Ok(Passed::Piece(piece)) => {
+                                bytes += piece.len();
+                                pieces.push(piece);
+                            }
                             Ok(other) => after_pieces = Some(other),
                             Err(_) => break,
                         }
@@ -210,6 +236,8 @@ impl Following {
                         Ok(back) => call = back,
                         Err(refusal) => {
                             self.app.metrics.recorded(State::StoreFailed.as_str());
+                            drop(passed);
+                            self.queue.close();
                             return failed(&refusal);
                         }
                     }
@@ -255,8 +283,7 @@ impl Following {
             Ok((call, result))
         });
         let taken = taken.await;
-        let waiting = self.queue.bytes.fetch_sub(held, Ordering::AcqRel).saturating_sub(held);
-        self.queue.room.keep(waiting);
+        self.queue.gives(held);
         let (mut call, result) = taken?;
         room.keep(call.waiting());
         if call.is_full {
@@ -273,11 +300,12 @@ impl Following {
 /// A call at its place, once all that it may echo is stored, or was waited for in vain.
 async fn placed(app: &Arc<App>, asked: Asked) -> Result<Box<Call>, Refusal> {
     let end = Instant::now() + PATIENCE;
-    let upstream = app.upstreams.find(&asked.upstream);
+    let mut call = Box::new(Call::new(app, asked));
+    // Where the record is required, nothing passes before it is there.
+    let upstream = app.upstreams.find(call.upstream());
     if upstream.is_none_or(|upstream| upstream.set.record != Record::Required) {
         sleep(ASIDE).await;
     }
-    let mut call = Box::new(Call::new(app, asked));
     let room = Arc::clone(&call.room);
     if call.is_encoded() {
         let decoded = app.pool.run(move || {
@@ -297,12 +325,9 @@ async fn placed(app: &Arc<App>, asked: Asked) -> Result<Box<Call>, Refusal> {
             Some(parsed)
         }
     };
+    let _ = timeout_at(end, app.exchanges.turn(call.exchange())).await;
     loop {
         let may_wait = Instant::now() < end;
-        if may_wait && app.exchanges.is_too_early(call.owner(), call.exchange()) {
-            sleep(LOOK).await;
-            continue;
-        }
         let (back, placing) = app
             .pool
             .run(move || {
