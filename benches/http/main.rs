@@ -1,11 +1,11 @@
-//! What the server costs: `cargo bench --bench http --all-features`. Durable appends a second through HTTP at 1, 8 and 64
-//! connections beside the same appends in the process itself, in short rounds in turn; then followers: 10,000 of them on 100
+//! What the server costs: `cargo bench --bench http --all-features`. Durable appends a second, and reads, through HTTP at 1, 8 and
+//! 64 connections beside the same in the process itself, in short rounds in turn; then followers: 10,000 of them on 100
 //! conversations, the time from an append to its event, and the server's memory for each. The load runs on the same cores as
-//! the server. `-- appends` and `-- followers` run one of both; `CONVO_BENCH_DIR` is where the stores are.
+//! the server. `-- appends`, `-- reads` and `-- followers` run one of them; `CONVO_BENCH_DIR` is where the stores are.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, missing_docs, reason = "a benchmark")]
 
-mod appends;
 mod followers;
+mod rates;
 mod server;
 
 use std::os::unix::process::CommandExt as _;
@@ -28,7 +28,10 @@ fn main() {
         named.is_empty() || named.iter().any(|argument| argument == name)
     };
     if wants("appends") {
-        appends::run();
+        rates::appends();
+    }
+    if wants("reads") {
+        rates::reads();
     }
     if wants("followers") {
         followers::run();

@@ -66,11 +66,18 @@ impl Connection {
     /// Appends a message, durably.
     pub(crate) fn append(&mut self, conversation: &str, text: &str) {
         let body = format!(r#"{{"role":"user","chunks":[{{"type":"text","text":"{text}"}}]}}"#);
-        let request = format!(
-            "POST /api/v1/conversations/{conversation}/messages HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-            self.address,
-            body.len()
-        );
+        let more = format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
+        self.call("POST", conversation, &more, &body);
+    }
+
+    /// Reads the messages.
+    pub(crate) fn read(&mut self, conversation: &str) {
+        self.call("GET", conversation, "", "");
+    }
+
+    fn call(&mut self, method: &str, conversation: &str, headers: &str, body: &str) {
+        let path = format!("/api/v1/conversations/{conversation}/messages");
+        let request = format!("{method} {path} HTTP/1.1\r\nhost: {}\r\n{headers}\r\n{body}", self.address);
         self.stream.get_mut().write_all(request.as_bytes()).unwrap();
         let (mut line, mut length) = (String::new(), 0);
         self.stream.read_line(&mut line).unwrap();

@@ -4,9 +4,9 @@ use std::hint::black_box;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use conversation_store::model::{ConversationId, Message};
+use conversation_store::model::{ConversationId, Message, Timestamp};
 use conversation_store::provider::{PromptOptions, Target, render};
-use conversation_store::{AppendOptions, Durability, ListQuery, Store, next_step};
+use conversation_store::{AppendOptions, Changes, Durability, ListQuery, Retention, Store, next_step};
 
 use super::Bench;
 use crate::engines::ENGINES;
@@ -73,7 +73,26 @@ const TABLES: &[Table] = &[
             ("list 50, µs", list),
         ],
     },
+    Table {
+        name: "small",
+        what: "conversations of one short message",
+        smallest: 10_000,
+        largest: (10_000_000, 10_000),
+        columns: &[
+            ("append, µs", append),
+            ("append to a new one, µs", append_new),
+            ("list 50, µs", list),
+            ("list 50 with a tag, µs", list_tagged),
+            ("find by item id, µs", find),
+            ("look for idle ones, µs", idle),
+        ],
+    },
 ];
+
+/// The item id of each message of the small conversations, and the tag of one in a hundred of them.
+const ITEM: &str = "msg_1";
+const TAG: &str = "some";
+const TAGGED: usize = 100;
 
 /// A store of some size.
 struct Subject<'a> {
@@ -105,35 +124,50 @@ pub(crate) fn print_table(options: &Options, name: &str) {
     let engine = ENGINES.iter().find(|engine| options.engines.iter().any(|name| name == engine.name)).unwrap();
     let Table { what, smallest, largest, columns, .. } = TABLES.iter().find(|table| table.name == name).unwrap();
     let path = options.dir.as_deref().unwrap();
-    let store = Store::open(&format!("{}:{}", engine.name, path.display())).unwrap();
+    let url = format!("{}:{}", engine.name, path.display());
+    let mut store = Store::open(&url).unwrap();
     let mut texts = Texts::new();
     let (turn, batch) = (texts.chat(3, CHUNK_BYTES), texts.chat(10, CHUNK_BYTES));
+    let mut short = Message::user("hello there");
+    short.metadata.id = Some(ITEM.to_owned());
+    let short = [short];
     let (messages, unit) = match name {
-        "chunks" => (&batch, chunks(&batch)),
-        "messages" => (&batch, batch.len()),
-        _ => (&turn, 1),
+        "chunks" => (&batch[..], chunks(&batch)),
+        "messages" => (&batch[..], batch.len()),
+        "small" => (&short[..], 1),
+        _ => (&turn[..], 1),
     };
-    let in_one = name != "conversations";
+    let in_one = ["chunks", "messages"].contains(&name);
+    let turn = if name == "small" { &short[..] } else { &turn[..] };
     println!("\n{}, {what}:\n", engine.title);
     let names = columns.iter().map(|(name, _)| (*name).to_owned());
-    row([(*what).to_owned()].into_iter().chain(names).chain(["memory, MiB".to_owned()]));
-    println!("|{}", "---:|".repeat(columns.len() + 2));
+    row([(*what).to_owned()].into_iter().chain(names).chain(["open, ms", "memory, MiB"].map(str::to_owned)));
+    println!("|{}", "---:|".repeat(columns.len() + 3));
     let buffered = AppendOptions::new().with_durability(Durability::Buffered);
     let (mut size, mut done) = (*smallest, 0);
     while size <= if options.quick { largest.1 } else { largest.0 } {
         eprintln!("growth: {}, {size} {what}", engine.name);
         while done < size / unit {
             let id = conversation(if in_one { 0 } else { done });
-            store.append_with(id, messages, &buffered).unwrap();
+            if name == "small" && done % TAGGED == 0 {
+                let tagged = Changes::new().with_tag(TAG);
+                store.append_changing(id, messages, &tagged, &buffered).unwrap();
+            } else {
+                store.append_with(id, messages, &buffered).unwrap();
+            }
             done += 1;
         }
-        store.sync().unwrap();
+        store.close().unwrap();
+        let begun = Instant::now();
+        store = Store::open(&url).unwrap();
+        black_box(store.list(&ListQuery::new()).unwrap());
+        let opened = begun.elapsed().as_secs_f64() * 1e3;
         let count = if in_one { 1 } else { size };
         let some = (0..STEPS).map(|at| conversation(at.wrapping_mul(7_919) % count)).collect();
-        let subject = Subject { store: &store, some, turn: &turn };
+        let subject = Subject { store: &store, some, turn };
         let cells = columns.iter().map(|(_, measure)| show(measure(&subject)));
         let memory = memory("VmRSS").map(show).unwrap_or_default();
-        row([commas(size as f64)].into_iter().chain(cells).chain([memory]));
+        row([commas(size as f64)].into_iter().chain(cells).chain([show(opened), memory]));
         size *= 10;
     }
     store.close().unwrap();
@@ -214,6 +248,21 @@ fn list(subject: &Subject<'_>) -> f64 {
         1
     });
     each.as_secs_f64() * 1e6
+}
+
+fn list_tagged(subject: &Subject<'_>) -> f64 {
+    let query = ListQuery::new().with_tag(TAG);
+    median_micros(|_| subject.store.list(&query).unwrap())
+}
+
+fn find(subject: &Subject<'_>) -> f64 {
+    median_micros(|at| subject.store.find_item(subject.some[at], ITEM).unwrap().unwrap())
+}
+
+/// What retention looks for, where nothing is old enough.
+fn idle(subject: &Subject<'_>) -> f64 {
+    let old = Retention::new(Timestamp::from_micros(0));
+    median_micros(|_| assert_eq!(subject.store.idle(&old, |_| ()).unwrap(), 0))
 }
 
 fn fork(subject: &Subject<'_>) -> f64 {

@@ -2,6 +2,7 @@
 //!
 //! To add a workload: a function that measures it for all engines, and one row in [`WORKLOADS`].
 
+mod answers;
 mod append;
 mod disk;
 pub(crate) mod growth;
@@ -38,6 +39,7 @@ pub(crate) const WORKLOADS: &[Workload] = &[
     workload(&["append_idempotent"], append::idempotent),
     workload(&["append_one_conversation"], append::one_conversation),
     workload(&["stream"], stream::run),
+    workload(&["answers"], answers::run),
     workload(&["import"], import::run),
     workload(&["load_warm", "load_over_decode", "load_cold", "tail"], load::run),
     workload(&["load_large"], load::large),
