@@ -2,9 +2,9 @@
 //! them on sled, beside the same through a proxy of the same library that only copies bytes, beside none, and beside the Responses
 //! API over the same model, in rounds in turn: the time to the first piece of an answer and to its end, at 1, 64 and 512 streams
 //! at one time, and the memory of each proxy for a stream. The streams of a round begin at one moment (`burst`), or one after the
-//! other over the time of an answer (`spread`). Each asks a question of its own; with `-- same` all ask the same, without a session:
-//! and only the answers differ. `-- 64` measures only that many streams. The model gives a piece each 30
-//! milliseconds. Client, model and proxies run on the same cores. `CONVO_BENCH_DIR` is where the store is.
+//! other over the time of an answer (`spread`). Each asks a question of its own; with `-- same` all ask the same one. `-- 64` measures
+//! only that many streams. The model gives a piece each 30 milliseconds. Client, model and proxies run on the same cores.
+//! `CONVO_BENCH_DIR` is where the store is.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, missing_docs, reason = "a benchmark")]
 
 use std::convert::Infallible;

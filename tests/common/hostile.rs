@@ -1,12 +1,15 @@
 //! Logs as nobody should write them: odd ids, empty names, broken arguments, blank texts, results before calls, repeats,
 //! all roles, all finish reasons, foreign signatures, messages without chunks, what each wire may have one day.
 
+use std::sync::LazyLock;
+
 use conversation_store::model::{
     Audio, Body, Chunk, File, FinishReason, Image, Json, Message, Output, Part, PartBody, Role,
 };
 use conversation_store::provider::PromptOptions;
 use conversation_store::{MessageState, StoredMessage};
 use proptest::prelude::*;
+use proptest::string::string_regex;
 use proptest::test_runner::{RngSeed, TestError, TestRunner};
 
 use super::stored::stored;
@@ -108,8 +111,10 @@ fn message() -> impl Strategy<Value = Message> {
         1 => Just(Role::System), 4 => Just(Role::User), 5 => Just(Role::Assistant), 5 => Just(Role::Tool),
     ];
     let provider = prop_oneof![4 => Just(None), 1 => word().prop_map(Some)];
-    (role, finish_reason(), provider).prop_flat_map(|(role, finish_reason, provider)| {
-        proptest::collection::vec(chunk(role), 0..4).prop_map(move |chunks| {
+    let chunks = Role::ALL.map(|role| (role, chunk(role)));
+    (role, finish_reason(), provider).prop_flat_map(move |(role, finish_reason, provider)| {
+        let (_, chunk) = chunks.iter().find(|(of, _)| *of == role).unwrap();
+        proptest::collection::vec(chunk.clone(), 0..4).prop_map(move |chunks| {
             let mut message = Message::new(role, chunks);
             message.finish_reason.clone_from(&finish_reason);
             message.metadata.provider.clone_from(&provider);
@@ -252,8 +257,14 @@ fn text() -> impl Strategy<Value = String> {
         4 => word(),
         1 => proptest::sample::select(["", " ", "\n\t", "\u{a0}", "ends here \n", "\u{0}NUL", "\u{feff}", "😀", "]}\"", "\\"].as_slice())
             .prop_map(str::to_owned),
-        1 => any::<String>(),
+        1 => anything(),
     ]
+}
+
+/// What `any` gives, whose expression is read again for each text.
+fn anything() -> SBoxedStrategy<String> {
+    static ANYTHING: LazyLock<SBoxedStrategy<String>> = LazyLock::new(|| string_regex("\\PC*").unwrap().sboxed());
+    ANYTHING.clone()
 }
 
 fn word() -> impl Strategy<Value = String> {

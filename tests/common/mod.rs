@@ -8,6 +8,7 @@ pub(crate) mod bouncer;
 pub(crate) mod chat;
 #[cfg(all(feature = "cli", target_os = "linux"))]
 pub(crate) mod disk;
+pub(crate) mod growth;
 pub(crate) mod hostile;
 #[cfg(feature = "server")]
 pub(crate) mod http;

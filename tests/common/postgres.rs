@@ -19,13 +19,19 @@ pub(crate) const REQUIRED: &str = "CONVO_REQUIRE_POSTGRES";
 
 /// Runs until its standard input ends, which is when the tests end. Each line there is a signal that ends the server, which is
 /// started again. With the connection of a primary, the server is its standby. With a directory for its log of writes, that is
-/// there, and not among its data.
+/// there, and not among its data. All others begin with a copy of one template.
 const RUN: &str = r#"
+make() {
+    "$BIN/initdb" -D "$1" -U postgres --auth=trust --no-sync --locale=C -E UTF8 ${WAL:+-X "$WAL"} \
+        >"$DIR/initdb.log" 2>&1 || exit 1
+}
 if [ -n "$PRIMARY" ]; then
     "$BIN/pg_basebackup" -d "$PRIMARY" -D "$DIR/data" -R -c fast --no-sync >"$DIR/initdb.log" 2>&1 || exit 1
+elif [ -n "$WAL" ]; then
+    make "$DIR/data"
 else
-    "$BIN/initdb" -D "$DIR/data" -U postgres --auth=trust --no-sync --locale=C -E UTF8 ${WAL:+-X "$WAL"} \
-        >"$DIR/initdb.log" 2>&1 || exit 1
+    [ -d "$TEMPLATE" ] || make "$TEMPLATE"
+    cp -a "$TEMPLATE" "$DIR/data" >>"$DIR/initdb.log" 2>&1 || exit 1
 fi
 run() {
     "$BIN/postgres" -D "$DIR/data" -k "$DIR" -p "$PORT" -c listen_addresses=127.0.0.1 -c max_connections=400 -c fsync=off \
@@ -62,9 +68,11 @@ impl Drop for Server {
     }
 }
 
+/// The server of this test binary, or why there is none.
+static SERVER: OnceLock<Result<Server, String>> = OnceLock::new();
+
 /// The server of this test binary; or why there is none.
 pub(crate) fn server() -> Result<&'static Server, String> {
-    static SERVER: OnceLock<Result<Server, String>> = OnceLock::new();
     let server = SERVER.get_or_init(|| Server::start(&[]));
     match server {
         Err(reason) if std::env::var_os(REQUIRED).is_some() => panic!("{REQUIRED} is set, but {reason}"),
@@ -172,6 +180,9 @@ impl Server {
         command.args(["-c", RUN, "sh"]).args(options).env("BIN", bin).env("DIR", &dir).env("PORT", port.to_string());
         command.current_dir(&dir).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         command.env("PRIMARY", primary).env("WAL", wal.unwrap_or(Path::new("")));
+        // The template of the server that the tests share, which is there until they end; else one of its own.
+        let shared = SERVER.get().and_then(|shared| shared.as_ref().ok());
+        command.env("TEMPLATE", shared.map_or(&dir, |shared| &shared.dir).join("template"));
         Self::own(&dir);
         let running = as_user(&mut command).spawn().map_err(|error| error.to_string())?;
         let mut server = Self { port, dir, running };

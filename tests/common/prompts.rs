@@ -1,5 +1,6 @@
 //! What every prompt has to be: accepted, conserved, a prefix of the next.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
 
 use conversation_store::model::{Body, Chunk, Message, Output, PartBody, Role};
@@ -43,6 +44,7 @@ pub(crate) fn assert_conserved(target: Target, messages: &[StoredMessage], promp
     let request: Value = serde_json::from_str(prompt.request.get()).unwrap();
     let mut strings = HashSet::new();
     collect(&request, &mut strings);
+    let said = Said { request: prompt.request.get(), compact: OnceCell::new(), strings };
     let reported: HashSet<(u64, u32)> =
         prompt.report.iter().filter_map(|line| Some((line.message_index?, line.chunk_index?))).collect();
     let empty = prompt.report.iter().filter(|line| line.rule == Rule::EmptyMessageRemoved);
@@ -57,7 +59,7 @@ pub(crate) fn assert_conserved(target: Target, messages: &[StoredMessage], promp
             }
             let is_reported = reported.contains(&(stored.index, stored.chunk_index(at)));
             assert!(
-                is_reported || is_in(chunk, prompt.request.get(), &strings),
+                is_reported || is_in(chunk, &said),
                 "{target}: chunk {at} of message {} is lost: {chunk:?}\n{}\n{:#?}",
                 stored.index,
                 prompt.request,
@@ -80,8 +82,10 @@ pub(crate) fn assert_reported(
     collect(&request, &mut strings);
     // Words in the place of an attachment may hold its address.
     let is_said = |line: &&str| !(line.starts_with('[') && line.contains(" left out: "));
-    let said = |text: &String| text.split('\n').filter(is_said).collect::<Vec<_>>().join("\n");
-    let strings: HashSet<String> = strings.iter().map(said).collect();
+    let without_words = |text: &&str| text.split('\n').filter(is_said).collect::<Vec<_>>().join("\n");
+    let strings: Vec<String> = strings.iter().map(without_words).collect();
+    let strings = strings.iter().map(String::as_str).collect();
+    let said = Said { request: prompt.request.get(), compact: OnceCell::new(), strings };
     let mut severities: BTreeMap<(u64, u32), Vec<Severity>> = BTreeMap::new();
     for line in &prompt.report {
         if let (Some(message), Some(chunk)) = (line.message_index, line.chunk_index) {
@@ -93,7 +97,7 @@ pub(crate) fn assert_reported(
     for stored in messages.iter().filter(is_held) {
         for (at, chunk) in stored.message.chunks.iter().enumerate() {
             let found = severities.get(&(stored.index, stored.chunk_index(at))).map(Vec::as_slice).unwrap_or_default();
-            let is_in = is_in(chunk, prompt.request.get(), &strings);
+            let is_in = is_in(chunk, &said);
             let at_least = if says_nothing(chunk) { Severity::Note } else { Severity::Changed };
             let is_told = found.iter().any(|severity| *severity <= at_least) || says_nothing(chunk);
             let says = || format!("{target}: chunk {at} of message {}: {chunk:?}\n{prompt:#?}", stored.index);
@@ -152,22 +156,31 @@ pub(crate) fn summarized(prompt: &Prompt) -> Option<u64> {
     lines.filter(|line| line.rule == Rule::Summarized).find_map(|line| line.message_index)
 }
 
-fn collect(value: &Value, strings: &mut HashSet<String>) {
+/// What a request says.
+struct Said<'a> {
+    request: &'a str,
+    /// The request without white space between its tokens, once this is looked at.
+    compact: OnceCell<String>,
+    strings: HashSet<&'a str>,
+}
+
+fn collect<'a>(value: &'a Value, strings: &mut HashSet<&'a str>) {
     match value {
-        Value::String(text) => _ = strings.insert(text.clone()),
+        Value::String(text) => _ = strings.insert(text),
         Value::Array(items) => items.iter().for_each(|item| collect(item, strings)),
         Value::Object(fields) => fields.values().for_each(|field| collect(field, strings)),
         _ => {}
     }
 }
 
-/// Whether a chunk stands in a request, whose strings these are.
-fn is_in(chunk: &Chunk, request: &str, strings: &HashSet<String>) -> bool {
-    let has = |text: &str| strings.iter().any(|string| string.contains(text));
-    let is_string = |text: &str| strings.contains(text);
+/// Whether a chunk stands in a request.
+fn is_in(chunk: &Chunk, said: &Said<'_>) -> bool {
+    let has = |text: &str| said.strings.iter().any(|string| string.contains(text));
+    let is_string = |text: &str| said.strings.contains(text);
     // JSON within JSON is on one line, or without white space between its tokens.
     let has_json = |text: &str| {
-        request.contains(&text.trim().replace(['\n', '\r'], " ")) || compact(request).contains(&compact(text))
+        let is_on_a_line = said.request.contains(&text.trim().replace(['\n', '\r'], " "));
+        is_on_a_line || said.compact.get_or_init(|| compact(said.request)).contains(&compact(text))
     };
     // Arguments are a string on some wires, JSON on others.
     let has_arguments = |text: &str| is_string(text) || has_json(text);
@@ -215,23 +228,37 @@ fn compact(json: &str) -> String {
     json.chars().filter(is_kept).collect()
 }
 
-/// Fails if a prompt does not begin with that of the messages before it, within a step of the window.
-pub(crate) fn assert_prefixes(id: &str, target: Target, messages: &[StoredMessage], options: &PromptOptions) {
-    for at in 1..messages.len() {
-        let (before, rest) = messages.split_at(at);
+/// Fails if a target's prompt does not begin with that of the messages before it, within a step of the window.
+pub(crate) fn assert_prefixes(id: &str, targets: &[Target], messages: &[StoredMessage], options: &PromptOptions) {
+    let is_compared = |at: &usize| {
+        let (before, rest) = messages.split_at(*at);
         let ends_rounds = options.finished_tools != FinishedTools::Keep && rest[0].message.role == Role::User;
-        if ends_rounds || may_change(before, &rest[0].message) {
-            continue;
-        }
-        let Some(first) = prompt(target, before, options) else { continue };
-        let Some(second) = prompt(target, &messages[..=at], options) else {
-            let limits = [options.last_messages, options.last_turns, options.max_tokens];
-            assert!(limits.iter().any(Option::is_some), "{id} {target} at {at}: nothing to send");
-            continue;
-        };
-        if is_within_a_step(&first, &second) {
-            let (prefix, list) = (prefix(&first), list(&second));
-            assert!(list.starts_with(&prefix), "{id} {target} at {at} {options:?}:\n{prefix}\n{list}");
+        !ends_rounds && !may_change(before, &rest[0].message)
+    };
+    let compared: Vec<usize> = (1..messages.len()).filter(is_compared).collect();
+    // Of so many messages each.
+    let grown: Vec<Conversation> =
+        (0..=messages.len()).map(|count| Conversation::new(messages[..count].to_vec())).collect();
+    for target in targets {
+        // The prompt that was made last, and of how many messages.
+        let mut last: Option<(usize, Option<Prompt>)> = None;
+        for &at in &compared {
+            let first = match last.take() {
+                Some((count, prompt)) if count == at => prompt,
+                _ => prompt_of(*target, &grown[at], options),
+            };
+            let Some(first) = first else { continue };
+            let second = prompt_of(*target, &grown[at + 1], options);
+            if let Some(second) = &second {
+                if is_within_a_step(&first, second) {
+                    let (prefix, list) = (prefix(&first), list(second));
+                    assert!(list.starts_with(&prefix), "{id} {target} at {at} {options:?}:\n{prefix}\n{list}");
+                }
+            } else {
+                let limits = [options.last_messages, options.last_turns, options.max_tokens];
+                assert!(limits.iter().any(Option::is_some), "{id} {target} at {at}: nothing to send");
+            }
+            last = Some((at + 1, second));
         }
     }
 }

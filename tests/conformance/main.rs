@@ -187,5 +187,7 @@ fn main() -> ExitCode {
         // They wait for servers most of their time.
         arguments.test_threads = std::thread::available_parallelism().ok().map(|cores| 3 * cores.get());
     }
-    libtest_mimic::run(&arguments, trials).exit_code()
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    place::end();
+    conclusion.exit_code()
 }

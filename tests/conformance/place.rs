@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use conversation_store::{Interruption, Store, StoreOptions};
@@ -14,7 +15,8 @@ pub(crate) struct Row {
     pub(crate) missing: fn() -> Option<String>,
     /// The URL of a new store, which may use this path.
     pub(crate) url: fn(&Path) -> String,
-    /// Empties a store that is closed, so that it is as one that is new. Absent where a new one costs less.
+    /// Empties a store that is closed, so that it is as one that is new: other tests use it then. Absent where a new one costs
+    /// less.
     pub(crate) empty: Option<fn(&str)>,
     /// Whether a server has it open, and the store is a client of the server.
     pub(crate) served: bool,
@@ -31,23 +33,45 @@ pub(crate) struct Row {
 /// A place for as many stores as a test wants.
 pub(crate) struct Place {
     row: &'static Row,
-    dir: TempDir,
+    dir: Arc<TempDir>,
     made: Cell<u32>,
     servers: RefCell<Vec<Served>>,
-    /// The URLs of stores that can be emptied, and of those that are empty.
-    used: RefCell<Vec<String>>,
-    empty: RefCell<Vec<String>>,
+    /// The stores that can be emptied.
+    used: RefCell<Vec<Used>>,
+}
+
+/// A store that can be emptied.
+struct Used {
+    /// The name of its row.
+    row: &'static str,
+    url: String,
+    /// Where the files are that its URL names.
+    _dir: Arc<TempDir>,
+}
+
+/// The stores that tests are done with, those that were closed first before the others.
+static DONE: Mutex<Vec<Used>> = Mutex::new(Vec::new());
+
+/// The store of a row that was closed first.
+fn done(row: &str) -> Option<Used> {
+    let mut done = DONE.lock().unwrap();
+    let at = done.iter().position(|store| store.row == row)?;
+    Some(done.remove(at))
+}
+
+/// Removes the files that the stores have here: no test comes any more.
+pub(crate) fn end() {
+    DONE.lock().unwrap().clear();
 }
 
 impl Place {
     pub(crate) fn new(row: &'static Row) -> Self {
         Self {
             row,
-            dir: crate::common::tempdir().unwrap(),
+            dir: Arc::new(crate::common::tempdir().unwrap()),
             made: Cell::new(0),
             servers: RefCell::default(),
             used: RefCell::default(),
-            empty: RefCell::default(),
         }
     }
 
@@ -58,7 +82,7 @@ impl Place {
 
     /// As [`Place::url`]. A server opens its store with these options: times and windows are the store's.
     pub(crate) fn url_with(&self, options: &StoreOptions) -> String {
-        let url = self.vacant();
+        let url = self.empty();
         if !self.row.served {
             return url;
         }
@@ -68,17 +92,27 @@ impl Place {
         url
     }
 
-    /// The URL of a new store that no server has open.
-    pub(crate) fn vacant(&self) -> String {
-        let empty = self.empty.borrow_mut().pop();
-        let url = empty.unwrap_or_else(|| {
-            self.made.set(self.made.get() + 1);
-            (self.row.url)(&self.dir.path().join(format!("store-{}", self.made.get())))
-        });
-        if self.row.empty.is_some() {
-            self.used.borrow_mut().push(url.clone());
-        }
+    /// The URL of a store that is new, or as one that is new, and that no server has open.
+    fn empty(&self) -> String {
+        let Some(empty) = self.row.empty else { return self.vacant() };
+        let store = match done(self.row.name) {
+            Some(store) => {
+                // Not when it was closed: what it still wrote then is there now.
+                empty(&store.url);
+                store
+            }
+            None => Used { row: self.row.name, url: self.vacant(), _dir: Arc::clone(&self.dir) },
+        };
+        let url = store.url.clone();
+        self.used.borrow_mut().push(store);
         url
+    }
+
+    /// The URL of a store that nobody has made and no server has open. No other test uses it: what is restored there makes it
+    /// the store that the backup is of.
+    pub(crate) fn vacant(&self) -> String {
+        self.made.set(self.made.get() + 1);
+        (self.row.url)(&self.dir.path().join(format!("store-{}", self.made.get())))
     }
 
     /// A new store.
@@ -115,13 +149,11 @@ impl Place {
         self.row.closed
     }
 
-    /// Removes what is in the stores made so far, which are closed: a property makes thousands.
+    /// Gives up the stores made so far, which are closed: a property makes thousands.
     pub(crate) fn clear(&self) {
         self.servers.borrow_mut().clear();
-        if let Some(empty) = self.row.empty {
-            let mut used = self.used.borrow_mut();
-            used.iter().for_each(|url| empty(url));
-            self.empty.borrow_mut().append(&mut used);
+        if self.row.empty.is_some() {
+            DONE.lock().unwrap().append(&mut self.used.borrow_mut());
             return;
         }
         for entry in std::fs::read_dir(self.dir.path()).unwrap() {
@@ -137,6 +169,15 @@ impl Place {
     pub(crate) fn file(&self) -> std::path::PathBuf {
         self.made.set(self.made.get() + 1);
         self.dir.path().join(format!("file-{}", self.made.get()))
+    }
+}
+
+impl Drop for Place {
+    /// Leaves its stores to other tests, unless this one failed: they may be open still.
+    fn drop(&mut self) {
+        if self.row.empty.is_some() && !std::thread::panicking() {
+            self.clear();
+        }
     }
 }
 

@@ -185,10 +185,20 @@ impl Plan {
     }
 }
 
-/// Everything that a store answers, as text.
+/// Everything that a store answers, and what is made of it, as text.
 fn answers(store: &Store, names: &[&str], place: &Place) -> String {
+    read(store, names, place) + &made(store, names)
+}
+
+/// An answer, as a line.
+fn line(what: &str, answer: &dyn std::fmt::Debug) -> String {
+    format!("{what}: {answer:?}\n")
+}
+
+/// Everything that a store answers.
+fn read(store: &Store, names: &[&str], place: &Place) -> String {
     let mut all = String::new();
-    let mut add = |what: &str, answer: &dyn std::fmt::Debug| all.push_str(&format!("{what}: {answer:?}\n"));
+    let mut add = |what: &str, answer: &dyn std::fmt::Debug| all.push_str(&line(what, answer));
     for name in names {
         add("load", &store.load(*name));
         add("load_strict", &store.load_strict(*name));
@@ -210,6 +220,24 @@ fn answers(store: &Store, names: &[&str], place: &Place) -> String {
         if let Ok(mut tail) = store.tail(*name, 0) {
             add("tail", &tail.next(Duration::from_secs(5)));
         }
+    }
+    add("list", &store.list(&ListQuery::new()));
+    add("unfinished", &store.unfinished());
+    add("find_item_everywhere", &store.find_item_everywhere(SECRET));
+    add("health", &store.health());
+    add("verify", &store.verify(|_, _| ()));
+    let file = place.file();
+    add("backup", &store.backup(&file, |_, _| ()));
+    add("file", &String::from_utf8_lossy(&std::fs::read(&file).unwrap()));
+    std::fs::remove_file(&file).unwrap();
+    all
+}
+
+/// What is made of the conversations that a store loads: prompts and exports.
+fn made(store: &Store, names: &[&str]) -> String {
+    let mut all = String::new();
+    let mut add = |what: &str, answer: &dyn std::fmt::Debug| all.push_str(&line(what, answer));
+    for name in names {
         let Ok(loaded) = store.load(*name) else { continue };
         add("next", &next_step(&loaded));
         for target in targets() {
@@ -225,15 +253,6 @@ fn answers(store: &Store, names: &[&str], place: &Place) -> String {
             add(format.name, &(summary, String::from_utf8_lossy(&text)));
         }
     }
-    add("list", &store.list(&ListQuery::new()));
-    add("unfinished", &store.unfinished());
-    add("find_item_everywhere", &store.find_item_everywhere(SECRET));
-    add("health", &store.health());
-    add("verify", &store.verify(|_, _| ()));
-    let file = place.file();
-    add("backup", &store.backup(&file, |_, _| ()));
-    add("file", &String::from_utf8_lossy(&std::fs::read(&file).unwrap()));
-    std::fs::remove_file(&file).unwrap();
     all
 }
 
@@ -249,7 +268,7 @@ fn run(place: &Place, plan: &Plan) -> Result<(), TestCaseError> {
     let last = store.describe("chat").unwrap().last_seq;
     let forked = plan.shared.map(|shared| store.fork_to("chat", Some((1 + shared).min(last)), "fork").unwrap());
     let mut kept: Vec<Conversation> = ["chat", "fork"].iter().filter_map(|name| store.load(*name).ok()).collect();
-    let before = answers(&store, &["chat"], place);
+    let before = read(&store, &["chat"], place);
     prop_assert!(!quoting(&before).is_empty());
     #[cfg(feature = "search")]
     let index = {

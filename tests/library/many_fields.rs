@@ -1,37 +1,40 @@
 //! An object of very many fields costs what it is long, wherever it is in a request or an answer. So do very many events with a
 //! field each.
 
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
-use std::time::Duration;
-
 use conversation_store::model::Line;
 use conversation_store::provider::{PromptOptions, Target, decode, repair};
 
-/// What takes longer is taken for work without an end: twice the fields would take four times as long.
-const PATIENCE: Duration = Duration::from_secs(60);
-const FIELDS: usize = 200_000;
+use crate::common::growth::assert_in_proportion;
 
 /// Half of the fields are `null`, and come first.
-fn fields(name: &str) -> String {
-    (0..FIELDS).map(|number| field(name, number)).collect()
+fn fields(name: &str, count: usize) -> String {
+    (0..count).map(|number| field(name, number, count)).collect()
 }
 
-fn field(name: &str, number: usize) -> String {
-    format!(",\"{name}{number}\":{}", if number < FIELDS / 2 { "null" } else { "1" })
+fn field(name: &str, number: usize, count: usize) -> String {
+    format!(",\"{name}{number}\":{}", if number < count / 2 { "null" } else { "1" })
 }
 
-fn ends<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) {
-    let (done, waiting) = mpsc::channel();
-    thread::spawn(move || done.send(work()));
-    let ended = waiting.recv_timeout(PATIENCE);
-    assert_ne!(ended.err(), Some(RecvTimeoutError::Timeout), "{what}: it has not ended after {PATIENCE:?}");
+/// Requests with `FIELDS` where the object is open: read, and written for their own wire and for another one.
+fn assert_repaired(from: Target, requests: &[&str]) {
+    // With an option, so that a request that is right is written again, too.
+    let options = PromptOptions::new().with_last_messages(10);
+    let other = if from.wire().name == "anthropic" { Target::OPENAI_CHAT } else { Target::ANTHROPIC };
+    for request in requests {
+        for target in [from, other] {
+            assert_in_proportion(&format!("{request} for {target}"), |count| {
+                let (body, options) = (request.replace("FIELDS", &fields("a", count)), options.clone());
+                // Of a part that only its own wire takes, nothing is left for another.
+                move || drop(repair(from, target, &body, &options))
+            });
+        }
+    }
 }
 
-/// Requests with `FIELDS` where the object is open.
-const REQUESTS: &[(&str, &[&str])] = &[
-    (
-        "openai-chat",
+#[test]
+fn requests_of_many_fields_are_repaired_on_chat() {
+    assert_repaired(
+        Target::OPENAI_CHAT,
         &[
             r#"[{"role":"user","content":"hi"FIELDS}]"#,
             r#"[{"role":"assistant","content":"hi"FIELDS}]"#,
@@ -41,9 +44,13 @@ const REQUESTS: &[(&str, &[&str])] = &[
             r#"[{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f"}FIELDS}]}]"#,
             r#"[{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f"FIELDS}}]}]"#,
         ],
-    ),
-    (
-        "openai-responses",
+    );
+}
+
+#[test]
+fn requests_of_many_fields_are_repaired_on_responses() {
+    assert_repaired(
+        Target::OPENAI_RESPONSES,
         &[
             r#"[{"type":"message","role":"user","content":"hi"FIELDS}]"#,
             r#"[{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"FIELDS}]}]"#,
@@ -51,9 +58,13 @@ const REQUESTS: &[(&str, &[&str])] = &[
             r#"[{"type":"reasoning","id":"rs_1","summary":[]FIELDS}]"#,
             r#"[{"type":"odd"FIELDS}]"#,
         ],
-    ),
-    (
-        "anthropic",
+    );
+}
+
+#[test]
+fn requests_of_many_fields_are_repaired_on_anthropic() {
+    assert_repaired(
+        Target::ANTHROPIC,
         &[
             r#"[{"role":"user","content":"hi"FIELDS}]"#,
             r#"[{"role":"user","content":[{"type":"text","text":"hi"FIELDS}]}]"#,
@@ -61,45 +72,33 @@ const REQUESTS: &[(&str, &[&str])] = &[
             r#"[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":{"a":1FIELDS}}]}]"#,
             r#"[{"role":"user","content":[{"type":"odd"FIELDS}]}]"#,
         ],
-    ),
-    (
-        "gemini",
+    );
+}
+
+#[test]
+fn requests_of_many_fields_are_repaired_on_gemini() {
+    assert_repaired(
+        Target::GEMINI,
         &[
             r#"[{"role":"user","parts":[{"text":"hi"}]FIELDS}]"#,
             r#"[{"role":"user","parts":[{"text":"hi"FIELDS}]}]"#,
             r#"[{"role":"model","parts":[{"functionCall":{"name":"f"FIELDS}}]}]"#,
             r#"[{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"a":1FIELDS}}}]}]"#,
         ],
-    ),
-    (
-        "bedrock-converse",
+    );
+}
+
+#[test]
+fn requests_of_many_fields_are_repaired_on_converse() {
+    assert_repaired(
+        Target::BEDROCK_CONVERSE,
         &[
             r#"[{"role":"user","content":[{"text":"hi"}]FIELDS}]"#,
             r#"[{"role":"user","content":[{"text":"hi"FIELDS}]}]"#,
             r#"[{"role":"user","content":[{"odd":null FIELDS}]}]"#,
             r#"[{"role":"assistant","content":[{"toolUse":{"toolUseId":"t","name":"f","input":{}FIELDS}}]}]"#,
         ],
-    ),
-];
-
-/// Read, and written for their own wire and for another one.
-#[test]
-fn requests_of_many_fields_are_repaired() {
-    let many = fields("a");
-    // With an option, so that a request that is right is written again, too.
-    let options = PromptOptions::new().with_last_messages(10);
-    for (target, requests) in REQUESTS {
-        let from: Target = target.parse().unwrap();
-        let other = if *target == "anthropic" { Target::OPENAI_CHAT } else { Target::ANTHROPIC };
-        for request in *requests {
-            let body = request.replace("FIELDS", &many);
-            for target in [from, other] {
-                let (body, options) = (body.clone(), options.clone());
-                // Of a part that only its own wire takes, nothing is left for another.
-                ends(request, move || drop(repair(from, target, &body, &options)));
-            }
-        }
-    }
+    );
 }
 
 /// Pieces of a call, and of a detail of reasoning, each with fields of its own.
@@ -109,11 +108,14 @@ fn pieces_of_many_fields_are_put_together() {
         r#"{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"f","arguments":""}FIELDS}]}"#,
         r#"{"reasoning_details":[{"type":"reasoning.text","index":0,"text":"hm"FIELDS}]}"#,
     ] {
-        let event = |name: &str| {
-            format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{}}}]}}\n\n", piece.replace("FIELDS", &fields(name)))
-        };
-        let body = [event("a"), event("b"), "data: [DONE]\n\n".to_owned()].concat();
-        ends(piece, move || decode(Target::OPENAI_CHAT, body.as_bytes()));
+        assert_in_proportion(piece, |count| {
+            let event = |name: &str| {
+                let delta = piece.replace("FIELDS", &fields(name, count));
+                format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{delta}}}]}}\n\n")
+            };
+            let body = [event("a"), event("b"), "data: [DONE]\n\n".to_owned()].concat();
+            move || drop(decode(Target::OPENAI_CHAT, body.as_bytes()))
+        });
     }
 }
 
@@ -138,15 +140,20 @@ fn events_of_a_field_each_are_put_together() {
         (Target::GEMINI, r#"{"candidates":[{"content":{"parts":[{"text":"a"FIELD}]}}]}"#),
         (Target::BEDROCK_CONVERSE, r#"{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"odd":{"a":1FIELD}}}}"#),
     ] {
-        let events = |number| format!("data: {}\n\n", event.replace("FIELD", &field("a", number)));
-        let body = format!("{BEGIN}{}", (0..FIELDS).map(events).collect::<String>());
-        ends(event, move || decode(target, body.as_bytes()));
+        assert_in_proportion(event, |count| {
+            let events = |number| format!("data: {}\n\n", event.replace("FIELD", &field("a", number, count)));
+            let body = format!("{BEGIN}{}", (0..count).map(events).collect::<String>());
+            move || drop(decode(target, body.as_bytes()))
+        });
     }
 }
 
 /// A half of a surrogate makes the reader look for each field a second time.
 #[test]
 fn a_line_of_many_fields_is_read() {
-    let line = format!(r#"{{"role":"user","chunks":[{{"type":"text","text":"\ud800"}}]{}}}"#, fields("a"));
-    ends("a transcript's line", move || Line::from_json(&line).unwrap());
+    assert_in_proportion("a transcript's line", |count| {
+        let fields = fields("a", count);
+        let line = format!(r#"{{"role":"user","chunks":[{{"type":"text","text":"\ud800"}}]{fields}}}"#);
+        move || drop(Line::from_json(&line).unwrap())
+    });
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::common::hostile::for_hostile_logs;
 use crate::common::prompts::{self, assert_prefixes};
 use crate::common::reported::{self, Case};
+use conversation_store::Conversation;
 use conversation_store::model::Json;
 use conversation_store::provider::{FinishedTools, Images, NoContent, PromptOptions, Target, Thinking, Tool};
 use serde_json::{Value, json};
@@ -54,9 +55,10 @@ fn reported_failures_are_accepted_and_conserved() {
     let cases = reported::cases();
     assert_eq!(cases.len(), 106);
     for Case { id, messages, .. } in &cases {
+        let conversation = Conversation::new(messages.clone());
         for target in prompts::targets() {
             for options in options() {
-                let Some(prompt) = prompts::prompt(target, messages, &options) else {
+                let Some(prompt) = prompts::prompt_of(target, &conversation, &options) else {
                     assert!(NOTHING_TO_SEND.contains(&id.as_str()), "{id} {target}: nothing to send");
                     continue;
                 };
@@ -71,9 +73,7 @@ fn reported_failures_are_accepted_and_conserved() {
 #[test]
 fn reported_failures_keep_the_prefix() {
     for Case { id, messages, .. } in reported::cases() {
-        for target in prompts::targets() {
-            assert_prefixes(&id, target, &messages, &PromptOptions::new());
-        }
+        assert_prefixes(&id, &prompts::targets(), &messages, &PromptOptions::new());
     }
 }
 
@@ -88,9 +88,10 @@ fn hostile_logs_are_accepted_and_conserved() {
     let options = options().into_iter().chain([continued]).collect();
     for_hostile_logs(9, options, 10_000, |messages, options| {
         logs.fetch_add(1, Ordering::Relaxed);
+        let conversation = Conversation::new(messages.to_vec());
         let (mut requests, mut is_sent) = (Vec::new(), true);
         for target in &targets {
-            let Some(prompt) = prompts::prompt(*target, messages, options) else {
+            let Some(prompt) = prompts::prompt_of(*target, &conversation, options) else {
                 is_sent = false;
                 continue;
             };
@@ -113,6 +114,6 @@ fn hostile_logs_are_accepted_and_conserved() {
 fn hostile_logs_keep_the_prefix() {
     let targets = prompts::targets();
     for_hostile_logs(9, options(), 500, |messages, options| {
-        targets.iter().for_each(|target| assert_prefixes("hostile", *target, messages, options));
+        assert_prefixes("hostile", &targets, messages, options);
     });
 }

@@ -117,8 +117,9 @@ fn what_is_lost_is_stated_as_lost_and_nothing_else_is() {
     options.extend(rounds.map(|rounds| PromptOptions::new().with_finished_tools(rounds)));
     options.push(PromptOptions::new().with_images(Images::Omit));
     for_hostile_logs(12, options, 400, |messages, options| {
+        let conversation = Conversation::new(messages.to_vec());
         for target in targets() {
-            if let Some(prompt) = prompts::prompt(target, messages, options) {
+            if let Some(prompt) = prompts::prompt_of(target, &conversation, options) {
                 assert_reported(target, messages, &prompt, is_marked);
             }
         }

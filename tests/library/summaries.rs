@@ -3,7 +3,7 @@
 use crate::common::chat::shape;
 use crate::common::{cases, config, hostile, prompts, stored};
 use conversation_store::model::{Body, Chunk, Message, Role};
-use conversation_store::provider::{FinishedTools, PromptOptions, Target, render};
+use conversation_store::provider::{FinishedTools, Prompt, PromptOptions, Target, render};
 use conversation_store::{Conversation, Rule, Store, StoredMessage, Summary};
 use proptest::test_runner::{TestError, TestRunner};
 
@@ -89,8 +89,18 @@ fn summaries_of_hostile_logs_are_accepted_and_conserved_and_keep_the_prefix() {
     let mut runner = TestRunner::new(config(cases("CONVO_HOSTILE_CASES", 100)));
     let strategy = (hostile::log(14), 0..14_usize, proptest::sample::select(options()));
     let result = runner.run(&strategy, |(messages, at, options)| {
+        let conversation = compacted(&messages, at);
+        let through = at % messages.len().max(1);
+        let is_compared = |end: &usize| {
+            let (before, rest) = messages.split_at(*end);
+            let flattens = options.finished_tools != FinishedTools::Keep && rest[0].message.role == Role::User;
+            !flattens && !prompts::may_change(before, &rest[0].message)
+        };
+        let compared: Vec<usize> = (through + 1..messages.len()).filter(is_compared).collect();
+        // Of so many messages each.
+        let grown: Vec<Conversation> =
+            (0..=messages.len()).map(|count| compacted(&messages[..count], through)).collect();
         for target in &targets {
-            let conversation = compacted(&messages, at);
             let Some(prompt) = prompts::prompt_of(*target, &conversation, &options) else { continue };
             prompts::assert_accepted(*target, &prompt);
             if conversation.summary().is_none() {
@@ -98,19 +108,19 @@ fn summaries_of_hostile_logs_are_accepted_and_conserved_and_keep_the_prefix() {
             }
             prompts::assert_conserved(*target, &messages, &prompt);
             assert!(is_told_once(&conversation, prompt.request.get()), "{}", prompt.request);
-            let through = at % messages.len();
-            for end in through + 1..messages.len() {
-                let (before, rest) = messages.split_at(end);
-                let flattens = options.finished_tools != FinishedTools::Keep && rest[0].message.role == Role::User;
-                if flattens || prompts::may_change(before, &rest[0].message) {
-                    continue;
-                }
-                let first = prompts::prompt_of(*target, &compacted(before, through), &options).unwrap();
-                let second = prompts::prompt_of(*target, &compacted(&messages[..=end], through), &options).unwrap();
+            // The prompt that was made last, and of how many messages.
+            let mut last: Option<(usize, Prompt)> = None;
+            for &end in &compared {
+                let first = match last.take() {
+                    Some((count, prompt)) if count == end => prompt,
+                    _ => prompts::prompt_of(*target, &grown[end], &options).unwrap(),
+                };
+                let second = prompts::prompt_of(*target, &grown[end + 1], &options).unwrap();
                 if prompts::is_within_a_step(&first, &second) {
                     let (prefix, list) = (prompts::prefix(&first), prompts::list(&second));
                     assert!(list.starts_with(&prefix), "{target} at {end}:\n{prefix}\n{list}");
                 }
+                last = Some((end + 1, second));
             }
         }
         Ok(())

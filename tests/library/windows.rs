@@ -7,7 +7,7 @@ use crate::common::reported::{self, Case};
 use crate::common::stored;
 use conversation_store::model::{Chunk, Json, Message, Role};
 use conversation_store::provider::{FinishedTools, Prompt, PromptOptions, Target, Thinking, Tool, render};
-use conversation_store::{Rule, Store, StoredMessage};
+use conversation_store::{Conversation, Rule, Store, StoredMessage};
 use serde_json::Value;
 
 fn options() -> Vec<PromptOptions> {
@@ -79,38 +79,36 @@ fn text_tokens(text: &str) -> u64 {
     text.split_whitespace().map(|word| word.len() as u64 / 8).sum()
 }
 
-fn assert_windowed(target: Target, messages: &[StoredMessage], options: &PromptOptions) {
-    let Some(prompt) = prompts::prompt(target, messages, options) else { return };
-    prompts::assert_accepted(target, &prompt);
-    prompts::assert_conserved(target, messages, &prompt);
-    assert_held(target, messages, options, &prompt);
-    let lines = prompt.report.iter().filter(|line| line.rule == Rule::OutsideWindow).count();
-    assert!(lines <= 1, "{:#?}", prompt.report);
+fn assert_windowed(targets: &[Target], messages: &[StoredMessage], options: &PromptOptions) {
+    let conversation = Conversation::new(messages.to_vec());
+    for target in targets {
+        let Some(prompt) = prompts::prompt_of(*target, &conversation, options) else { continue };
+        prompts::assert_accepted(*target, &prompt);
+        prompts::assert_conserved(*target, messages, &prompt);
+        assert_held(*target, messages, options, &prompt);
+        let lines = prompt.report.iter().filter(|line| line.rule == Rule::OutsideWindow).count();
+        assert!(lines <= 1, "{:#?}", prompt.report);
+    }
 }
 
 #[test]
 fn windows_of_hostile_logs_are_accepted_conserved_and_held() {
-    for_hostile_logs(24, options(), 600, |messages, options| {
-        prompts::targets().into_iter().for_each(|target| assert_windowed(target, messages, options));
-    });
+    let targets = prompts::targets();
+    for_hostile_logs(24, options(), 600, |messages, options| assert_windowed(&targets, messages, options));
 }
 
 #[test]
 fn windows_of_hostile_logs_keep_the_prefix_within_a_step() {
-    for_hostile_logs(24, options(), 150, |messages, options| {
-        prompts::targets().into_iter().for_each(|target| assert_prefixes("hostile", target, messages, options));
-    });
+    let targets = prompts::targets();
+    for_hostile_logs(24, options(), 150, |messages, options| assert_prefixes("hostile", &targets, messages, options));
 }
 
 #[test]
 fn windows_of_reported_failures_are_accepted_and_conserved() {
+    let targets = prompts::targets();
     for Case { id, messages, .. } in reported::cases() {
-        for target in prompts::targets() {
-            for options in options() {
-                assert_windowed(target, &messages, &options);
-            }
-            assert_prefixes(&id, target, &messages, &PromptOptions::new().with_last_messages(4));
-        }
+        options().iter().for_each(|options| assert_windowed(&targets, &messages, options));
+        assert_prefixes(&id, &targets, &messages, &PromptOptions::new().with_last_messages(4));
     }
 }
 

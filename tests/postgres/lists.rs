@@ -93,15 +93,25 @@ fn a_long_list_is_read_again_where_its_connection_is_lost() {
 #[test]
 fn a_page_without_tags_does_not_read_the_index_of_tags() {
     const OWNERS: usize = 30;
+    const WRITERS: usize = 8;
     let Some(server) = crate::running() else { return };
-    let url = server.url() + "&prepared=true&pool=1";
-    let store = Store::open(&url).unwrap();
-    for number in 0..OWNERS * 100 {
-        let name = Name::from(format!("chat {number}")).with_owner(format!("owner {}", number % OWNERS));
-        store.append(name, &[Message::user("one")]).unwrap();
-    }
+    let url = server.url();
+    let filled = Store::open(&url).unwrap();
+    thread::scope(|threads| {
+        for writer in 0..WRITERS {
+            let filled = &filled;
+            threads.spawn(move || {
+                for number in (writer..OWNERS * 100).step_by(WRITERS) {
+                    let name = Name::from(format!("chat {number}")).with_owner(format!("owner {}", number % OWNERS));
+                    filled.append(name, &[Message::user("one")]).unwrap();
+                }
+            });
+        }
+    });
+    filled.close().unwrap();
     let schema = schema(&url);
     server.run(&format!("ANALYZE {schema}.cs_conversation")).unwrap();
+    let store = Store::open(&format!("{url}&prepared=true&pool=1")).unwrap();
     for number in 0..20 {
         let query = ListQuery::new().with_owner(format!("owner {number}")).with_limit(50);
         assert_eq!(store.list(&query).unwrap().items.len(), 50);

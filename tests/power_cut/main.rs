@@ -12,7 +12,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -86,8 +86,8 @@ const LONGEST: Duration = Duration::from_millis(2500);
 /// What an image may take before a new one is made.
 const FULL: u64 = 1_000_000_000;
 
-/// One cut at a time: the disks share what is below them.
-static TURN: Mutex<()> = Mutex::new(());
+/// The disks share what is below them. Where time is measured, nobody else may use it.
+static DISK: RwLock<()> = RwLock::new(());
 
 /// How the power can be cut, and how often it is to be. Absent: it cannot be, and nobody insists.
 fn cuts() -> Option<(Cut, u64)> {
@@ -202,7 +202,7 @@ impl<'a> Series<'a> {
 }
 
 fn what_is_durable_survives(engine: &'static str) {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _disk = DISK.read().unwrap_or_else(PoisonError::into_inner);
     let Some((cut, rounds)) = cuts() else { return };
     let mut dice = Dice::new();
     let mut series: Vec<Series<'_>> = DURABLE.iter().map(|load| Series::new(engine, load, "")).collect();
@@ -221,7 +221,7 @@ fn what_is_durable_survives(engine: &'static str) {
 }
 
 fn what_is_buffered_loses_no_more_than_waits(engine: &'static str) {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = DISK.write().unwrap_or_else(PoisonError::into_inner);
     let Some((cut, rounds)) = cuts() else { return };
     let mut dice = Dice::new();
     let mut series: Vec<(Series<'_>, &Most)> =
@@ -267,7 +267,7 @@ fn what_is_buffered_loses_no_more_than_waits(engine: &'static str) {
 
 /// Without the syncs of our own, the same test has to fail: else it would prove nothing.
 fn what_is_never_synced_does_not_survive(engine: &'static str) {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _disk = DISK.read().unwrap_or_else(PoisonError::into_inner);
     let Some((cut, rounds)) = cuts() else { return };
     let mut dice = Dice::new();
     let mut series = Series::new(engine, &DURABLE[1], "?sync=never");

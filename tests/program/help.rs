@@ -148,34 +148,52 @@ fn run(place: &Place, example: &str) -> (i32, String) {
     (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
+/// Whether an example runs until it is ended.
+fn waits(example: &str) -> bool {
+    example.contains("--follow") || example.starts_with("convo serve") || example.starts_with("convo proxy")
+}
+
+/// An example of a command runs, in a copy of a place.
+fn assert_runs(furnished: &Place, command: &str, example: &str) {
+    let place = Place::new();
+    let copied = Command::new("cp").arg("-a").args([furnished.path("."), place.path(".")]).status();
+    assert!(copied.unwrap().success());
+    // A backup goes to a new file.
+    if example.starts_with("convo backup") {
+        std::fs::remove_file(place.path("chats.backup")).unwrap();
+    }
+    let (exit, stderr) = run(&place, example);
+    // One conversation of the sample is damaged.
+    let may_find = example.contains("convo check") || example.contains("convo import chatgpt");
+    let findings = may_find && exit == 1;
+    assert!(exit == 0 || findings, "`{example}` of {command}: exit {exit}: {stderr}");
+}
+
 #[test]
 fn every_command_has_help_with_examples_that_run() {
     let place = Place::new();
     let (commands, furnished) = (commands(&place), furnished());
+    let furnished = &furnished;
     assert!(commands.len() > 25, "{commands:?}");
-    for command in &commands {
-        let help = place.ok(&["help", command]).stdout;
-        assert_eq!(place.ok(&[command, "--help"]).stdout, help);
-        let examples = examples(&help);
-        assert!(
-            examples.iter().any(|example| example.contains(&format!("convo {command}"))),
-            "{command}: {examples:?}"
-        );
-        for example in &examples {
-            let place = Place::new();
-            let copied = Command::new("cp").arg("-a").args([furnished.path("."), place.path(".")]).status();
-            assert!(copied.unwrap().success());
-            // A backup goes to a new file.
-            if example.starts_with("convo backup") {
-                std::fs::remove_file(place.path("chats.backup")).unwrap();
+    // Those that wait do so beside the others.
+    std::thread::scope(|waiting| {
+        for command in &commands {
+            let help = place.ok(&["help", command]).stdout;
+            assert_eq!(place.ok(&[command, "--help"]).stdout, help);
+            let examples = examples(&help);
+            assert!(
+                examples.iter().any(|example| example.contains(&format!("convo {command}"))),
+                "{command}: {examples:?}"
+            );
+            for example in examples {
+                if waits(&example) {
+                    waiting.spawn(move || assert_runs(furnished, command, &example));
+                } else {
+                    assert_runs(furnished, command, &example);
+                }
             }
-            let (exit, stderr) = run(&place, example);
-            // One conversation of the sample is damaged.
-            let may_find = example.contains("convo check") || example.contains("convo import chatgpt");
-            let findings = may_find && exit == 1;
-            assert!(exit == 0 || findings, "`{example}` of {command}: exit {exit}: {stderr}");
         }
-    }
+    });
 }
 
 /// A field that no message has is kept, and means nothing to a provider: no help text may show one.

@@ -1,5 +1,7 @@
 //! Items come back whole: whatever a client sends, in the order and the spelling in which it sent it.
 
+use conversation_store::Store;
+use conversation_store::model::ConversationId;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -159,10 +161,20 @@ fn a_page_takes_memory_for_what_it_has() {
     let path = conversation(&server.client);
     let text = "x".repeat(usize::try_from(MESSAGE).unwrap());
     let item = serde_json::json!({ "items": [{ "role": "user", "content": text }] });
-    for _ in 0..COUNT {
-        server.client.post(&format!("{path}/items"), &item).ok();
-    }
+    server.client.post(&format!("{path}/items"), &item).ok();
     let id = path.rsplit('/').next().unwrap();
+    // What the server stored of it, so often as if it had come so often.
+    server.kill();
+    let store = Store::open(&format!("sled:{}", server.dir.path().join("store").display())).unwrap();
+    let id_of_store = id.strip_prefix("conv_").unwrap_or(id).parse::<ConversationId>().unwrap();
+    let mut message = store.load_raw(id_of_store).unwrap().remove(0).message;
+    for number in 1..COUNT {
+        message.metadata.id = Some(format!("msg_{number}"));
+        store.append(id_of_store, std::slice::from_ref(&message)).unwrap();
+    }
+    store.close().unwrap();
+    drop(store);
+    server.restart();
     let newest = format!("/api/v1/conversations/{id}/messages?newest=100");
     let pages = ["", "?hidden=1", "?from=0"].map(|query| format!("/pages/conversations/{id}{query}"));
     let items = ["asc", "desc"].map(|order| format!("{path}/items?limit=100&order={order}"));

@@ -20,6 +20,7 @@ impl World<'_> {
 
     /// Whether readers see what the model says.
     pub(super) fn check(&self, at: usize) -> Result<(), TestCaseError> {
+        self.checked.set(Some(at));
         let (store, name) = (self.store(), name(at));
         let Some(known) = &self.conversations[at] else {
             not_found(store.load(&name))?;
@@ -87,7 +88,7 @@ impl World<'_> {
     fn check_parts(&self, at: usize, known: &Conversation) -> Result<(), TestCaseError> {
         let messages = known.messages(&self.live(at));
         for from in self.parts(known.next_message() as usize).into_iter().map(|from| from as u64) {
-            let rest: Vec<_> = messages.iter().filter(|stored| stored.index >= from).cloned().collect();
+            let rest = &messages[messages.partition_point(|stored| stored.index < from)..];
             for limit in self.sizes(from as usize, self.parts(rest.len())) {
                 let page = self.store().messages(name(at), from, limit).unwrap();
                 prop_assert_eq!(&page, &rest[..limit.min(rest.len())], "from {} limit {}", from, limit);
@@ -226,6 +227,9 @@ fn not_found<T: std::fmt::Debug>(result: conversation_store::Result<T>) -> Resul
 /// Whether two conversations are the same, but for the order of lines in their reports.
 fn same(left: &Loaded, right: &Loaded) -> Result<(), TestCaseError> {
     prop_assert_eq!(left.messages(), right.messages());
+    if left.report() == right.report() {
+        return Ok(());
+    }
     let report = |conversation: &Loaded| {
         let mut lines: Vec<String> = conversation.report().iter().map(|line| format!("{line:?}")).collect();
         lines.sort_unstable();

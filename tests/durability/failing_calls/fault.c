@@ -5,7 +5,7 @@
  * FAULT_AT          the first call that fails, from 1; 0: none
  * FAULT_LASTS       set: all later ones fail too
  * FAULT_HOW         EIO, ENOSPC; short (half of the bytes are written); kill (the process ends before the call)
- * FAULT_COUNT       a file that gets the number of calls when the process ends
+ * FAULT_COUNTS      a file that gets the number of calls of each function when the process ends
  * FAULT_SYNCED      a file that gets the path of each file that fsync or fdatasync is called with
  * FAULT_UNSYNCED    a file that gets the most bytes that sled's log got between two of its syncs
  */
@@ -20,7 +20,10 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-static atomic_long calls, unsynced, most_unsynced;
+static const char *const names[] = {"fdatasync", "fsync", "ftruncate", "pwrite", "rename", "sync_file_range", "write"};
+enum { NAMES = sizeof names / sizeof *names };
+
+static atomic_long calls[NAMES], unsynced, most_unsynced;
 
 static const char *setting(const char *name) {
     const char *value = getenv(name);
@@ -62,9 +65,12 @@ static void note_written(ssize_t bytes) {
 
 /* Whether this call is to fail. */
 static int fails(const char *call) {
+    int name = 0;
+    while (strcmp(call, names[name]) != 0)
+        name++;
+    long number = atomic_fetch_add(&calls[name], 1) + 1, at = atol(setting("FAULT_AT"));
     if (strcmp(call, setting("FAULT_CALL")) != 0)
         return 0;
-    long number = atomic_fetch_add(&calls, 1) + 1, at = atol(setting("FAULT_AT"));
     if (at == 0 || number < at || (number > at && !*setting("FAULT_LASTS")))
         return 0;
     const char *how = setting("FAULT_HOW");
@@ -148,7 +154,16 @@ static void tell(const char *name, long number) {
     }
 }
 
+static void tell_counts(const char *path) {
+    FILE *file = *path ? fopen(path, "w") : NULL;
+    if (!file)
+        return;
+    for (int name = 0; name < NAMES; name++)
+        fprintf(file, "%s %ld\n", names[name], atomic_load(&calls[name]));
+    fclose(file);
+}
+
 __attribute__((destructor)) static void tell_all(void) {
-    tell(setting("FAULT_COUNT"), atomic_load(&calls));
+    tell_counts(setting("FAULT_COUNTS"));
     tell(setting("FAULT_UNSYNCED"), atomic_load(&most_unsynced));
 }

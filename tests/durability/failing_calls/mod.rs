@@ -114,27 +114,29 @@ impl Place {
         db
     }
 
-    fn faulty(&self, db: &Path, work: &Work, call: &str) -> Command {
+    fn watched(&self, db: &Path, work: &Work) -> Command {
         let mut command = self.append(db, work.name);
-        command.env("LD_PRELOAD", &self.shim).env("FAULT_DIRECTORY", db).env("FAULT_CALL", call);
+        command.env("LD_PRELOAD", &self.shim).env("FAULT_DIRECTORY", db);
         command
     }
 
-    /// How often a call is made where nothing fails.
-    fn count(&self, work: &Work, call: &str) -> u64 {
-        let (db, count) = (self.set_up(work), self.path("count"));
-        let mut command = self.faulty(&db, work, call);
-        command.env("FAULT_COUNT", &count);
+    /// How often each call is made where nothing fails.
+    fn counts(&self, work: &Work) -> BTreeMap<String, u64> {
+        let (db, counts) = (self.set_up(work), self.path("counts"));
+        let mut command = self.watched(&db, work);
+        command.env("FAULT_COUNTS", &counts);
         let ended = run(command, PATIENCE);
         assert_eq!(ended.exit, Some(0), "{ended:?}");
-        fs::read_to_string(count).unwrap().parse().unwrap()
+        let counts = fs::read_to_string(counts).unwrap();
+        let counts = counts.lines().map(|line| line.split_once(' ').unwrap());
+        counts.map(|(call, count)| (call.to_owned(), count.parse().unwrap())).collect()
     }
 
     /// Tries a case. Gives how the program ended.
     fn try_case(&self, work: &Work, fault: Fault) -> Ended {
         let db = self.set_up(work);
-        let mut command = self.faulty(&db, work, fault.call);
-        command.env("FAULT_AT", fault.at.to_string()).env("FAULT_HOW", fault.how);
+        let mut command = self.watched(&db, work);
+        command.env("FAULT_CALL", fault.call).env("FAULT_AT", fault.at.to_string()).env("FAULT_HOW", fault.how);
         if fault.lasts {
             command.env("FAULT_LASTS", "1");
         }
@@ -167,8 +169,9 @@ impl Place {
 fn cases(place: &Place) -> Vec<(&'static Work, Fault)> {
     let mut cases = Vec::new();
     for work in WORK {
+        let counts = place.counts(work);
         for call in CALLS {
-            let count = place.count(work, call);
+            let count = counts[*call];
             for at in (1..=count).filter(|at| *at <= MOST_CALLS / 2 || *at > count - count.min(MOST_CALLS / 2)) {
                 for (how, lasts) in FAULTS {
                     if *how != "short" || call.ends_with("write") {

@@ -406,16 +406,17 @@ fn try_case(
 fn campaign(cases: u64, inflict: impl Fn(&Path, &Story, &mut Dice) -> Injury) {
     let mut dice = Dice::seeded(number("CONVO_SEED", SEED));
     let (mut table, mut bad) = (Table::new(), 0);
-    let mut story_seed = 0;
-    for case in 0..cases {
-        if case % CASES_OF_A_STORY == 0 {
-            story_seed = dice.below(u64::MAX);
-        }
+    for first in (0..cases).step_by(CASES_OF_A_STORY as usize) {
         let dir = tempfile::tempdir().unwrap();
-        let original = dir.path().join("original");
-        let story = Story::tell(&original, &mut Dice::quiet(story_seed));
-        let injury = Arc::new(inflict(&original, &story, &mut dice));
-        bad += u64::from(!try_case(case, &original, &story, &injury, &mut dice, &mut table));
+        let told = dir.path().join("told");
+        let story = Story::tell(&told, &mut Dice::quiet(dice.below(u64::MAX)));
+        for case in first..cases.min(first + CASES_OF_A_STORY) {
+            let dir = tempfile::tempdir().unwrap();
+            let original = dir.path().join("original");
+            copy(&told, &original);
+            let injury = Arc::new(inflict(&original, &story, &mut dice));
+            bad += u64::from(!try_case(case, &original, &story, &injury, &mut dice, &mut table));
+        }
     }
     for ((kind, how), (count, example)) in &table {
         println!("{count:4} {kind} ({how:?}), such as {example:.500}");

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use conversation_store::model::{Body, ConversationId, Message};
 use conversation_store::provider::PromptOptions;
 use conversation_store::transfer::{ImportOptions, ImportSummary, Imported, Input, Progress, import};
-use conversation_store::{Error, ListQuery, Store, next_step};
+use conversation_store::{Conversation, Error, ListQuery, Store, next_step};
 
 /// What a run of the importer came to.
 struct Run {
@@ -65,9 +65,10 @@ fn messages(store: &Store, name: &str) -> Vec<Message> {
 fn assert_works(store: &Store) {
     for id in conversations(store) {
         let log = store.load_raw(id).unwrap();
+        let conversation = Conversation::new(log.clone());
         let _ = next_step(&store.load(id).unwrap());
         for target in crate::common::prompts::targets() {
-            if let Some(prompt) = crate::common::prompts::prompt(target, &log, &PromptOptions::new()) {
+            if let Some(prompt) = crate::common::prompts::prompt_of(target, &conversation, &PromptOptions::new()) {
                 crate::common::prompts::assert_accepted(target, &prompt);
                 crate::common::prompts::assert_conserved(target, &log, &prompt);
             }

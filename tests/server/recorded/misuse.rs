@@ -256,6 +256,7 @@ fn what_is_read_to_find_a_place_stays_within_the_bound() {
         }
     }
     store.close().unwrap();
+    drop(store);
     recorder.restart();
     let grown = recorder.running.growth(|| {
         std::thread::scope(|scope| {
