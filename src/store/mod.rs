@@ -307,7 +307,7 @@ impl Store {
     }
 
     /// Makes everything durable and ends writing, for all clones. Dropping the last clone does the same, but cannot
-    /// report an error.
+    /// report an error. An embedded store can be opened again once its last clone is dropped: until then it can be read.
     ///
     /// # Errors
     /// `Poisoned`.

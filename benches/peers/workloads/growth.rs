@@ -158,6 +158,7 @@ pub(crate) fn print_table(options: &Options, name: &str) {
             done += 1;
         }
         store.close().unwrap();
+        drop(store);
         let begun = Instant::now();
         store = Store::open(&url).unwrap();
         black_box(store.list(&ListQuery::new()).unwrap());
