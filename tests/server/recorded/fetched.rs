@@ -19,7 +19,9 @@ impl Recorder {
     /// As [`Recorder::fetch`], until what comes of it is stored. It has no line in the book.
     fn fetch_and_store(&self, path: &str, reply: Reply) {
         let fetched = self.fetch(path, reply);
+        let begun = std::time::Instant::now();
         while self.client().get(&format!("/api/v1/exchanges/{}", fetched.exchange)).status != 404 {
+            assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{}", self.running.log());
             std::thread::yield_now();
         }
     }
@@ -120,7 +122,8 @@ fn an_answer_that_was_cut_is_completed_by_what_is_fetched() {
     let events = WIRE.events(&WIRE.text("the whole answer", 1), 1);
     // After what came is stored, and at once.
     for at_once in [false, true] {
-        let recorder = Recorder::open();
+        // Where the record is required, what is fetched does not wait 5 ms: it is looked for before the call has ended.
+        let recorder = Recorder::with("memory:", if at_once { "record = \"required\"\n" } else { "" }, &[]);
         let body = json!({ "model": "m", "stream": true, "input": [{ "role": "user", "content": "hi" }] });
         let cut = events.iter().position(|event| event.contains("output_text.delta")).unwrap() + 1;
         let asked = recorder.ask("/v1/responses", &[("x-session-id", "s")], &body, Reply::cut_after(&events, cut));

@@ -202,14 +202,12 @@ impl Call {
         let store = self.store.clone();
         let book = Book::open(&store, &app.exchanges, &owner)?;
         if let Some(response) = &self.asked.fetched {
+            // Asked before the look into the book, which names a response at the end of its call.
+            let has_others = app.exchanges.has_others(&owner, self.exchange());
             let entry = book.response(response)?;
             let of_own = |entry: &Entry| book.own(entry.conversation);
-            // The book names a response at the end of its call.
-            let may_come = || match &entry {
-                Some(entry) => app.exchanges.is_running(&owner, entry.exchange),
-                None => app.exchanges.has_others(&owner, self.exchange()),
-            };
-            let may_come = may_wait && may_come();
+            let runs = |entry: &Entry| app.exchanges.is_running(&owner, entry.exchange);
+            let may_come = may_wait && entry.as_ref().map_or(has_others, runs);
             if let Some(entry) = entry
                 && recorded::awaited(&book, &of_own(&entry), entry.exchange)?.is_some()
             {

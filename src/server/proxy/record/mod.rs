@@ -52,6 +52,8 @@ use crate::server::refusal::Refusal;
 
 /// How long a request waits for the answers before it to be stored.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long an answer that is fetched waits for the end of its call: that is stored soon, if the call was cut.
+const FETCHED: Duration = Duration::from_secs(1);
 /// How long what has come waits to be stored, so that passing it on goes first.
 const ASIDE: Duration = Duration::from_millis(5);
 /// How often it looks.
@@ -299,13 +301,15 @@ impl Following {
 
 /// A call at its place, once all that it may echo is stored, or was waited for in vain.
 async fn placed(app: &Arc<App>, asked: Asked) -> Result<Box<Call>, Refusal> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + if asked.fetched.is_some() { FETCHED } else { PATIENCE };
     let mut call = Box::new(Call::new(app, asked));
     // Where the record is required, nothing passes before it is there.
     let upstream = app.upstreams.find(call.upstream());
     if upstream.is_none_or(|upstream| upstream.set.record != Record::Required) {
         sleep(ASIDE).await;
     }
+    // Who waits holds nothing that another one waits for.
+    let _ = timeout_at(end, app.exchanges.turn(call.exchange())).await;
     let room = Arc::clone(&call.room);
     if call.is_encoded() {
         let decoded = app.pool.run(move || {
@@ -325,7 +329,6 @@ async fn placed(app: &Arc<App>, asked: Asked) -> Result<Box<Call>, Refusal> {
             Some(parsed)
         }
     };
-    let _ = timeout_at(end, app.exchanges.turn(call.exchange())).await;
     loop {
         let may_wait = Instant::now() < end;
         let (back, placing) = app
@@ -342,7 +345,7 @@ async fn placed(app: &Arc<App>, asked: Asked) -> Result<Box<Call>, Refusal> {
                 return Ok(call);
             }
             (Ok(Placing::Wait), _) => sleep(LOOK).await,
-            // It is looked for again, once there is room for what that reads. Who waits holds nothing that another one waits for.
+            // It is looked for again, once there is room for what that reads.
             (Err(_), Some(wanted)) if may_wait => {
                 room.keep(0);
                 let more = wanted.saturating_mul(2).min(app.ledger.share() / 2);

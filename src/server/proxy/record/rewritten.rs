@@ -61,6 +61,8 @@ impl<'a> Request<'a> {
     /// `is_newest`: of the newest conversation a later answer may have been lost.
     fn rewritten_in(&self, id: ConversationId, is_newest: bool) -> Result<Echoed<'a>> {
         let name = self.book.own(id);
+        // Asked before the look at the log: what has ended by then is all there.
+        let is_writing = self.exchanges.is_writing(self.book.owner, id);
         let Some(view) = self.book.store.log().view(&name)? else { return Ok(Echoed::Nothing) };
         let Some(messages) = self.readable(self.book.store.load_raw(&name))? else { return Ok(Echoed::Nothing) };
         let mut runs = self.turns.runs.iter();
@@ -93,7 +95,7 @@ impl<'a> Request<'a> {
             last = answers.last().map(|stored| (run, stored.index));
             rest = after;
         }
-        if self.may_wait && runs.len() == 1 && self.exchanges.is_writing(self.book.owner, id) {
+        if self.may_wait && runs.len() == 1 && is_writing {
             return Ok(Echoed::Wait);
         }
         // After the last answer nothing was asked that the request does not ask.
