@@ -234,6 +234,7 @@ export class Client {
           // A seq does not know its conversation: one that is deleted and made again would be followed as if it were the same.
           const { cursor: found } = await this.entriesPage(conversation, { since, limit: 1, signal });
           cursor = `${Number.parseInt(String(since), 10)}${found.slice(found.indexOf("-"))}`;
+          wasThere = true;
         }
         const headers = { "last-event-id": last, accept: "text/event-stream" };
         const query = { since: cursor };
