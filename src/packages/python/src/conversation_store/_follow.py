@@ -66,6 +66,7 @@ class Following:
         _, _, self._incarnation = found["cursor"].partition("-")
         first, _, _ = str(self._since or 0).partition("-")
         self._seq = int(first)
+        self._was_there = True
 
     def request(self) -> dict[str, Any]:
         self._fields = {}
