@@ -93,11 +93,12 @@ impl Log for Embedded {
         self.core().catalogue.is_redacted_since(view, commit)
     }
 
-    fn item_seqs(&self, view: &View, item: &str) -> Result<Vec<u64>> {
+    fn item_seqs(&self, view: &View, item: &str, most: usize) -> Result<Vec<u64>> {
         let mut seqs = Vec::new();
-        for segment in stored::segments(self.engine(), view.id, &view.head)? {
-            seqs.extend(stored::item_seqs(self.engine(), segment, item)?);
+        for segment in stored::segments(self.engine(), view.id, &view.head)?.into_iter().rev() {
+            stored::item_seqs(self.engine(), segment, item, most, &mut seqs)?;
         }
+        seqs.reverse();
         Ok(seqs)
     }
 

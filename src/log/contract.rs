@@ -70,8 +70,9 @@ pub(crate) trait Log: Send + Sync + fmt::Debug {
     /// through another conversation.
     fn is_redacted_since(&self, view: &View, commit: u64) -> Result<bool>;
 
-    /// The seqs of entries that may bear a provider's item id, in order.
-    fn item_seqs(&self, view: &View, item: &str) -> Result<Vec<u64>>;
+    /// The seqs of entries that may bear a provider's item id, in order: so many of the last. A log that is not on another server
+    /// reads no more of them.
+    fn item_seqs(&self, view: &View, item: &str, most: usize) -> Result<Vec<u64>>;
 
     /// All conversations, for look-ups that go through all of them.
     fn conversations(&self) -> Result<Vec<ConversationId>>;
@@ -273,7 +274,7 @@ around! {
     fn read(&self, view: &View, seqs: RangeInclusive<u64>, order: Order, visit: Visit<'_>) -> Result<()>;
     fn is_there(&self, view: &View) -> Result<bool>;
     fn is_redacted_since(&self, view: &View, commit: u64) -> Result<bool>;
-    fn item_seqs(&self, view: &View, item: &str) -> Result<Vec<u64>>;
+    fn item_seqs(&self, view: &View, item: &str, most: usize) -> Result<Vec<u64>>;
     fn conversations(&self) -> Result<Vec<ConversationId>>;
     fn list(&self, query: &ListQuery) -> Result<ListPage>;
     fn unfinished(&self) -> Result<Vec<ConversationId>>;

@@ -9,7 +9,7 @@ use crate::history::{Entry, EntryKind};
 
 /// The first visible message, or chunk of one, with a provider's item id.
 pub(crate) fn find(log: &dyn Log, view: &View, item: &str) -> Result<Option<Item>> {
-    let seqs = log.item_seqs(view, item)?;
+    let seqs = log.item_seqs(view, item, usize::MAX)?;
     if seqs.is_empty() {
         return Ok(None);
     }
@@ -33,7 +33,7 @@ pub(crate) fn find(log: &dyn Log, view: &View, item: &str) -> Result<Option<Item
 #[cfg(feature = "server")]
 pub(crate) fn find_hidden(log: &dyn Log, view: &View, item: &str) -> Result<Option<Item>> {
     let entries = entries_at(log, view);
-    for seq in log.item_seqs(view, item)?.into_iter().rev() {
+    for seq in log.item_seqs(view, item, usize::MAX)?.into_iter().rev() {
         if let Some((_, found)) = bearer(&entries, view, seq, item)? {
             return Ok(Some(found));
         }

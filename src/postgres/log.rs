@@ -89,8 +89,8 @@ impl Log for Postgres {
         Ok(view.commit > commit)
     }
 
-    fn item_seqs(&self, view: &View, item: &str) -> Result<Vec<u64>> {
-        self.reader.item_seqs(view, item)
+    fn item_seqs(&self, view: &View, item: &str, most: usize) -> Result<Vec<u64>> {
+        self.reader.item_seqs(view, item, most)
     }
 
     fn conversations(&self) -> Result<Vec<ConversationId>> {

@@ -168,22 +168,28 @@ impl Reader {
     }
 
     /// The seqs of entries that may bear an item id, in order.
-    pub(super) fn item_seqs(&self, view: &View, item: &str) -> Result<Vec<u64>> {
+    pub(super) fn item_seqs(&self, view: &View, item: &str, most: usize) -> Result<Vec<u64>> {
         const SQL: &str = "SELECT i.seq FROM cs_item i WHERE i.conv_id = $1 AND i.digest = $2 AND i.seq BETWEEN $3 AND $4 \
-                           ORDER BY i.seq";
+                           ORDER BY i.seq DESC LIMIT $5";
         let mut seqs = Vec::new();
-        for segment in self.segments(view)? {
+        for segment in self.segments(view)?.into_iter().rev() {
+            let left = most - seqs.len();
+            if left == 0 {
+                break;
+            }
             let rows = self.database.query(
                 Statement::repeatable(SQL)
                     .with(segment.conversation.as_bytes())
                     .with(&record::digest(item.as_bytes()))
                     .with(segment.first)
-                    .with(segment.last),
+                    .with(segment.last)
+                    .with(left as u64),
             )?;
             for row in &rows {
                 seqs.push(number(row, "seq")?);
             }
         }
+        seqs.reverse();
         Ok(seqs)
     }
 

@@ -77,11 +77,6 @@ pub(crate) fn item(id: ConversationId, digest: &[u8; 16], seq: u64) -> Vec<u8> {
     key
 }
 
-/// All entries of a conversation with an item id of this digest.
-pub(crate) fn items(id: ConversationId, digest: &[u8; 16]) -> Vec<u8> {
-    of(ITEM, id, digest)
-}
-
 /// The seq of an item's key.
 pub(crate) fn parse_item(key: &[u8]) -> Option<u64> {
     let seq = key.get(1 + 2 * ID_BYTES..)?.try_into().ok()?;

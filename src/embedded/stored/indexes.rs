@@ -13,15 +13,24 @@ use crate::log::segments::{Segment, Segmented};
 use crate::model::ConversationId;
 use crate::record::{self, FORGOTTEN, Head, Line, Receipt, key};
 
-/// The seqs under which the index has an item id, in order.
-pub(crate) fn item_seqs(engine: &dyn Engine, segment: Segment, item: &str) -> Result<Vec<u64>> {
-    let prefix = key::items(segment.conversation, &record::digest(item.as_bytes()));
-    let mut seqs = Vec::new();
-    engine.keys(&prefix..&key::after(&prefix), Order::Ascending, &mut |key, _| {
-        seqs.extend(key::parse_item(key).filter(|seq| (segment.first..=segment.last).contains(seq)));
-        ControlFlow::Continue(())
-    })?;
-    Ok(seqs)
+/// Adds the seqs under which the index has an item id, the last first, until there are so many.
+pub(crate) fn item_seqs(
+    engine: &dyn Engine,
+    segment: Segment,
+    item: &str,
+    most: usize,
+    seqs: &mut Vec<u64>,
+) -> Result<()> {
+    if seqs.len() >= most {
+        return Ok(());
+    }
+    let digest = record::digest(item.as_bytes());
+    let key = |seq| key::item(segment.conversation, &digest, seq);
+    // The range ends before the seq that comes next.
+    engine.keys(&key(segment.first)..&key(segment.last.saturating_add(1)), Order::Descending, &mut |key, _| {
+        seqs.extend(key::parse_item(key));
+        if seqs.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })
 }
 
 /// The keys that the index has of a conversation, up to `last`.

@@ -7,6 +7,7 @@ mod engines;
 mod families;
 mod fixture;
 mod forgotten;
+mod items;
 mod list_order;
 mod meanwhile;
 mod model;

@@ -69,8 +69,8 @@ impl Log for Sharded {
         self.ask(view.id, |log| log.is_redacted_since(view, commit), |_| false)
     }
 
-    fn item_seqs(&self, view: &View, item: &str) -> Result<Vec<u64>> {
-        self.item_seqs(view, item)
+    fn item_seqs(&self, view: &View, item: &str, most: usize) -> Result<Vec<u64>> {
+        self.item_seqs(view, item, most)
     }
 
     fn conversations(&self) -> Result<Vec<ConversationId>> {

@@ -85,12 +85,12 @@ impl Sharded {
         }
     }
 
-    /// The seqs of entries that may bear a provider's item id, in order.
-    pub(super) fn item_seqs(&self, view: &View, item: &str) -> Result<Vec<u64>> {
+    /// The seqs of entries that may bear a provider's item id, in order: so many of the last.
+    pub(super) fn item_seqs(&self, view: &View, item: &str, most: usize) -> Result<Vec<u64>> {
         let mut patience = self.patience();
         loop {
             let asked = self.places.asked(view.id);
-            let seqs = self.log(asked.place.cluster)?.item_seqs(view, item)?;
+            let seqs = self.log(asked.place.cluster)?.item_seqs(view, item, most)?;
             // One statement gives those of one log: they are all there, or none is.
             let is_whole = !seqs.is_empty() && view.head.parent.is_none();
             if is_whole || !self.left(view, asked, &mut patience)? {

@@ -29,7 +29,7 @@ impl Moving {
 
 fn message(at: u64) -> Message {
     let mut chunk = Chunk::text(format!("message {at}"));
-    chunk.id = (at == MESSAGES / 2).then(|| "item".to_owned());
+    chunk.id = at.is_multiple_of(500).then(|| "item".to_owned());
     Message::assistant([chunk])
 }
 
@@ -76,7 +76,10 @@ fn what_is_read_goes_on_where_the_bucket_went() {
     for name in [&chat, &fork] {
         let view = log.view(name).unwrap().unwrap();
         moving.switch();
-        assert_eq!(Log::item_seqs(&log, &view, "item").unwrap(), [MESSAGES / 2], "{name}");
+        let seqs = |most| Log::item_seqs(&log, &view, "item", most).unwrap();
+        assert_eq!(seqs(usize::MAX), [500, 1_000, 1_500, 2_000, 2_500], "{name}");
+        // Of the fork, one of them is an entry that it shares.
+        assert_eq!(seqs(2), [2_000, 2_500], "{name}");
     }
     log.close().unwrap();
 }

@@ -163,11 +163,12 @@ impl Log for Client {
         Ok(is_redacted)
     }
 
-    fn item_seqs(&self, view: &View, item: &str) -> Result<Vec<u64>> {
+    fn item_seqs(&self, view: &View, item: &str, most: usize) -> Result<Vec<u64>> {
         let (mut seqs, _): (Vec<u64>, _) =
             self.shared.read("item", &Item { of: which(view), item: item.to_owned() })?;
         // Those that came later are not of this view.
         seqs.retain(|seq| *seq <= view.last_seq());
+        seqs.drain(..seqs.len().saturating_sub(most));
         Ok(seqs)
     }
 

@@ -84,7 +84,8 @@ pub(super) fn since(call: &Call, body: &[u8]) -> Outcome {
 
 pub(super) fn item(call: &Call, body: &[u8]) -> Outcome {
     let (Item { of, item }, _) = asked(body)?;
-    let seqs = viewed(call, of)?.map_or(Ok(Vec::new()), |view| call.store().log().item_seqs(&view, &item))?;
+    let log = call.store().log();
+    let seqs = viewed(call, of)?.map_or(Ok(Vec::new()), |view| log.item_seqs(&view, &item, usize::MAX))?;
     answer(&seqs, &[])
 }
 

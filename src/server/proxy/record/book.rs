@@ -316,7 +316,7 @@ impl<'a> Book<'a> {
 
     /// Erases the words for errors of all calls of a conversation.
     pub(super) fn forget(&self, conversation: ConversationId) -> Result<()> {
-        for seq in self.seqs(&failed_id(conversation))? {
+        for seq in self.seqs(&failed_id(conversation), usize::MAX)? {
             // The words themselves are the chunk before.
             let before = seq.saturating_sub(1);
             let found = self.store.entries(&self.name, before..=before, 1)?;
@@ -362,7 +362,7 @@ impl<'a> Book<'a> {
 
     /// The entry of a call.
     pub(super) fn exchange(&self, exchange: Uuid) -> Result<Option<Entry>> {
-        let Some(seq) = self.seqs(&exchange_id(exchange))?.pop() else { return Ok(None) };
+        let Some(seq) = self.seqs(&exchange_id(exchange), 1)?.pop() else { return Ok(None) };
         // The entry itself is the chunk before.
         let before = seq.saturating_sub(1);
         let found = self.store.entries(&self.name, before..=before, 1)?;
@@ -373,16 +373,16 @@ impl<'a> Book<'a> {
         format!("response {}", hex::encode(&self.key.digest([id.as_bytes()])))
     }
 
-    fn seqs(&self, id: &str) -> Result<Vec<u64>> {
+    fn seqs(&self, id: &str, most: usize) -> Result<Vec<u64>> {
         match self.store.log().view(&self.name)? {
-            Some(view) => self.store.log().item_seqs(&view, id),
+            Some(view) => self.store.log().item_seqs(&view, id, most),
             None => Ok(Vec::new()),
         }
     }
 
     fn find<T: DeserializeOwned>(&self, id: &str, most: usize) -> Result<Vec<T>> {
         let mut found = Vec::new();
-        for seq in self.seqs(id)?.into_iter().rev().take(most) {
+        for seq in self.seqs(id, most)?.into_iter().rev() {
             let entries = self.store.entries(&self.name, seq..=seq, 1)?;
             found.extend(entries.into_iter().filter_map(|entry| read(&entry.kind, Some(id))));
         }

@@ -150,8 +150,9 @@ impl<'a> Request<'a> {
     fn opened(&self, plan: &Plan<'a>, is_beside: bool) -> Result<(Name, u64, u64)> {
         let store = self.book.store;
         if plan.how == How::New {
-            let derived = self.book.newest_in(&self.scope.digest)?;
             let kind = if is_beside { Kind::Side } else { self.scope.kind };
+            let follows = kind == Kind::Main && self.scope.session.is_some();
+            let derived = if follows { self.book.newest_in(&self.scope.digest)? } else { None };
             let new = self.tags(kind, derived)?.into_iter().fold(NewConversation::new(), NewConversation::with_tag);
             let last_seq = store.create(&plan.name, &new)?.last_seq;
             return Ok((plan.name.clone(), last_seq, plan.next_message));
@@ -204,7 +205,7 @@ impl<'a> Request<'a> {
         if matches!(self.scope.kept_elsewhere, Some(Elsewhere::Response(_))) {
             tags.push("parent-unknown".to_owned());
         }
-        if let Some(derived) = derived.filter(|_| self.scope.session.is_some() && kind == Kind::Main) {
+        if let Some(derived) = derived {
             tags.push(format!("follows:{derived}"));
         }
         Ok(tags)
