@@ -148,9 +148,9 @@ pub(crate) fn compact(text: &str) -> Cow<'_, str> {
 
 /// Whether arrays and objects are nested deeper than this, as [`depth`] counts.
 pub(crate) fn is_deeper(text: &str, limit: usize) -> bool {
-    // Most texts have few brackets, in strings and outside of them. To count them all is fast.
-    let brackets = text.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
-    brackets > limit && depth(text) > limit
+    // Most texts have few brackets, in strings and outside of them.
+    let has_more = memchr::memchr2_iter(b'[', b'{', text.as_bytes()).nth(limit).is_some();
+    has_more && depth(text) > limit
 }
 
 /// How deep arrays and objects are nested in a JSON text: 0 for a plain value, 1 for `[]`. Takes broken JSON too.
