@@ -157,7 +157,7 @@ impl Client {
         let Open { answer, reader } = open;
         assert_eq!(answer.status, 200, "{path}: {}", answer.text());
         assert_eq!(answer.header("content-type"), Some("text/event-stream"), "{path}");
-        Events { reader, text: String::new(), is_over: false }
+        Events { reader, text: String::new(), searched: 0, is_over: false }
     }
 }
 
@@ -208,6 +208,8 @@ impl Open {
 pub(crate) struct Events {
     reader: BufReader<TcpStream>,
     text: String,
+    /// Up to here no event ends in the text.
+    searched: usize,
     is_over: bool,
 }
 
@@ -223,12 +225,14 @@ impl Events {
     /// The next event; `None` at the end of the stream, or when the connection is gone.
     pub(crate) fn next(&mut self) -> Option<Event> {
         loop {
-            while let Some((event, rest)) = self.text.split_once("\n\n").map(|(a, b)| (a.to_owned(), b.to_owned())) {
-                self.text = rest;
-                if let Some(event) = parse(&event) {
+            while let Some(end) = self.text.get(self.searched..).and_then(|rest| rest.find("\n\n")) {
+                let rest = self.text.split_off(std::mem::take(&mut self.searched) + end + 2);
+                if let Some(event) = parse(&std::mem::replace(&mut self.text, rest)) {
                     return Some(event);
                 }
             }
+            // Half of an end may be there.
+            self.searched = self.text.len() - usize::from(self.text.ends_with('\n'));
             if self.is_over {
                 return None;
             }

@@ -193,10 +193,7 @@ fn large_values_that_are_replaced_while_they_are_read(engine: &dyn Engine) {
                 }
             }
         });
-        let check = |value: &[u8]| {
-            assert!(value.iter().all(|byte| *byte == value[0]), "of two batches");
-            assert_eq!(value.len(), uniform(value[0]).len());
-        };
+        let check = |value: &[u8]| assert!(*value == uniform(value[0]), "of two batches");
         while !writing.is_finished() {
             for _ in 0..20 {
                 engine.get(b"q").unwrap().iter().for_each(|value| check(value));

@@ -260,7 +260,7 @@ impl Recorder {
             if found["state"] != "started" {
                 return found;
             }
-            assert!(begun.elapsed() < Duration::from_secs(20), "{found}: {}", self.running.log());
+            assert!(begun.elapsed() < Duration::from_secs(60), "{found}: {}", self.running.log());
             std::thread::sleep(Duration::from_millis(2));
         }
     }
@@ -273,7 +273,7 @@ impl Recorder {
             if let Some(conversation) = found["conversation"].as_str() {
                 return conversation.to_owned();
             }
-            assert!(begun.elapsed() < Duration::from_secs(20), "{found}: {}", self.running.log());
+            assert!(begun.elapsed() < Duration::from_secs(60), "{found}: {}", self.running.log());
             std::thread::sleep(Duration::from_millis(2));
         }
     }
@@ -283,7 +283,7 @@ impl Recorder {
         let conversation = self.placed(open.answer.header("x-convo-exchange").unwrap());
         let begun = Instant::now();
         while !self.messages(&conversation).iter().any(|message| message.to_string().contains(words)) {
-            assert!(begun.elapsed() < Duration::from_secs(20), "{}", self.running.log());
+            assert!(begun.elapsed() < Duration::from_secs(60), "{}", self.running.log());
             std::thread::sleep(Duration::from_millis(2));
         }
     }
