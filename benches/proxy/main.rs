@@ -3,7 +3,8 @@
 //! API over the same model, in rounds in turn: the time to the first piece of an answer and to its end, at 1, 64 and 512 streams
 //! at one time, and the memory of each proxy for a stream. The streams of a round begin at one moment (`burst`), or one after the
 //! other over the time of an answer (`spread`). Each asks a question of its own; with `-- same` all ask the same one. `-- 64` measures
-//! only that many streams. The model gives a piece each 30 milliseconds. Client, model and proxies run on the same cores.
+//! only that many streams. `added p99` is what a round has more at the 99th percentile of the first piece than the round of the proxy
+//! that copies: the median of the rounds, and their quartiles. The model gives a piece each 30 milliseconds. Client, model and proxies run on the same cores.
 //! `CONVO_BENCH_DIR` is where the store is.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, missing_docs, reason = "a benchmark")]
 
@@ -32,6 +33,8 @@ use tokio::time::{Sleep, sleep};
 
 /// Set in the process that copies bytes: where it copies them to.
 const COPIES: &str = "CONVO_BENCH_COPIES";
+/// Which of the ways copies.
+const COPYING: usize = 1;
 const PIECES: usize = 20;
 const PAUSE: Duration = Duration::from_millis(30);
 /// How long an answer takes.
@@ -69,20 +72,23 @@ fn main() {
         ("convo", format!("{}/proxy/mine/v1/messages", convo.url), Some(&convo)),
         ("responses", format!("{}/v1/responses", responses.url), Some(&responses)),
     ];
-    println!("| streams | begin | proxy | first piece p50, p99 | end p50, p99 | memory for a stream |");
-    println!("|---:|---|---|---|---|---|");
+    println!("| streams | begin | proxy | first piece p50, p99 | added p99 | end p50, p99 | memory for a stream |");
+    println!("|---:|---|---|---|---|---|---|");
     let wanted: Vec<usize> = std::env::args().filter_map(|arg| arg.parse().ok()).collect();
     let rows = [(1, false), (64, false), (64, true), (512, false), (512, true)];
     for (streams, spread) in rows.into_iter().filter(|(streams, _)| wanted.is_empty() || wanted.contains(streams)) {
         let mut times = ways.each_ref().map(|_| (Vec::new(), Vec::new()));
+        // The 99th percentile of each round.
+        let mut latest = ways.each_ref().map(|_| Vec::new());
         let mut grown = [0_u64; 4];
         let rounds = (CALLS / streams).clamp(FEWEST_ROUNDS, MOST_ROUNDS);
         for round in 0..=rounds {
             for (at, (_, url, running)) in ways.iter().enumerate() {
                 let before = running.map(|running| running.reset());
-                let (firsts, ends) = runtime.block_on(calls(url, streams, spread));
+                let (mut firsts, ends) = runtime.block_on(calls(url, streams, spread));
                 // The first round opens connections.
                 if round > 0 {
+                    latest[at].push(milliseconds(&mut firsts, 0.99));
                     times[at].0.extend(firsts);
                     times[at].1.extend(ends);
                     if let (Some(running), Some(before)) = (running, before) {
@@ -94,15 +100,31 @@ fn main() {
         let begin = if spread { "spread" } else { "burst" };
         for (at, (name, _, running)) in ways.iter().enumerate() {
             let shown = |times: &mut Vec<Duration>| {
-                times.sort_unstable();
-                let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
-                format!("{:.2} ms, {:.2} ms", at(0.5), at(0.99))
+                format!("{:.2} ms, {:.2} ms", milliseconds(times, 0.5), milliseconds(times, 0.99))
             };
             let (first, end) = (shown(&mut times[at].0), shown(&mut times[at].1));
+            let mut more: Vec<f64> =
+                latest[at].iter().zip(&latest[COPYING]).map(|(this, copied)| this - copied).collect();
+            more.sort_unstable_by(f64::total_cmp);
+            let added = match at > COPYING {
+                true => format!(
+                    "{:.2} ms ({:.2} to {:.2})",
+                    more[more.len() / 2],
+                    more[more.len() / 4],
+                    more[more.len() * 3 / 4]
+                ),
+                false => String::new(),
+            };
             let memory = running.map_or_else(String::new, |_| format!("{} KiB", grown[at] / 1024 / streams as u64));
-            println!("| {streams} | {begin} | {name} | {first} | {end} | {memory} |");
+            println!("| {streams} | {begin} | {name} | {first} | {added} | {end} | {memory} |");
         }
     }
+}
+
+/// So far up in the order of the times.
+fn milliseconds(times: &mut [Duration], share: f64) -> f64 {
+    times.sort_unstable();
+    times[((times.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3
 }
 
 /// Where `convo` listens, as its first line says.
