@@ -8,7 +8,7 @@
 //!   stored there.
 //! - `around`: what surrounds the messages. `sent`: a request byte for byte, kept as a difference. `outcome`: what has become
 //!   of a call.
-//! - `call`: one call, from its request to the end of its answer; `voice`: one choice of the answer.
+//! - `call`: one call, its request and its answer to the end; `voice`: one choice of the answer.
 //! - here: what passes is handed over, and one task for each call takes it.
 
 mod around;
@@ -40,7 +40,7 @@ use uuid::Uuid;
 pub(crate) use self::book::owner_key;
 use self::book::{Book, End, State};
 pub(crate) use self::book::{book, is_end, whose_book};
-use self::call::{Call, Placing};
+use self::call::{Answer, Call};
 pub use self::erased::erasing;
 pub(crate) use self::outcome::{Exchange, exchange, request};
 use super::exchange::{Asked, Ended, Passed};
@@ -187,8 +187,8 @@ impl Following {
         let owner = asked.caller.owner.clone();
         let placed = placed(&self.app, asked).await;
         self.app.exchanges.settled(exchange);
-        let mut call = match placed {
-            Ok(call) => call,
+        let mut answer = match placed {
+            Ok(answer) => answer,
             Err(refusal) => {
                 failed(&refusal);
                 tell.send_replace(Some(Err(State::StoreFailed)));
@@ -198,8 +198,7 @@ impl Following {
                 return self.note_failure(exchange, owner).await;
             }
         };
-        let is_kept = call.conversation().map(|_| ());
-        tell.send_replace(Some(is_kept.ok_or_else(|| call.unrecorded().unwrap_or(State::StoreFailed))));
+        tell.send_replace(Some(answer.kept()));
         // The side that passes on ends without a word if the server ends.
         let mut ended = Ended::Stopped;
         let mut after_pieces = None;
@@ -214,10 +213,10 @@ impl Following {
                     ended = how;
                     break;
                 }
-                Some(Passed::Head { status, headers, waited }) => call.head(status, &headers, waited),
-                Some(Passed::Failed(error)) => call.failed(error),
-                Some(Passed::Left) => call.left(),
-                Some(Passed::Repaired(report)) => call.repaired(report),
+                Some(Passed::Head { status, headers, waited }) => answer.head(status, &headers, waited),
+                Some(Passed::Failed(error)) => answer.failed(error),
+                Some(Passed::Left) => answer.left(),
+                Some(Passed::Repaired(report)) => answer.repaired(report),
                 Some(Passed::Piece(piece)) => {
                     if passed.is_empty() && !passed.is_closed() {
                         sleep(ASIDE).await;
@@ -234,8 +233,8 @@ impl Following {
                             Err(_) => break,
                         }
                     }
-                    match self.take(call, pieces, &failed).await {
-                        Ok(back) => call = back,
+                    match self.take(answer, pieces, &failed).await {
+                        Ok(back) => answer = back,
                         Err(refusal) => {
                             self.app.metrics.recorded(State::StoreFailed.as_str());
                             drop(passed);
@@ -247,7 +246,7 @@ impl Following {
             }
         }
         let (is_behind, is_stopped) = (self.queue.is_behind.load(Ordering::Acquire), *self.stopped.borrow());
-        match self.app.pool.run(move || call.finish(ended, is_behind, is_stopped)).await {
+        match self.app.pool.run(move || answer.finish(ended, is_behind, is_stopped)).await {
             Ok(state) => _ = state.map(|state| self.app.metrics.recorded(state.as_str())),
             Err(refusal) => {
                 self.app.metrics.recorded(State::StoreFailed.as_str());
@@ -270,37 +269,37 @@ impl Following {
 
     async fn take(
         &self,
-        mut call: Box<Call>,
+        mut answer: Box<Answer>,
         pieces: Vec<Bytes>,
         failed: &impl Fn(&Refusal),
-    ) -> Result<Box<Call>, Refusal> {
+    ) -> Result<Box<Answer>, Refusal> {
         let length: usize = pieces.iter().map(Bytes::len).sum();
         let held = length + pieces.len() * PIECE;
-        let room = Arc::clone(&call.room);
-        if room.wait(call.taking(length)).await.is_err() {
-            call.stop_taking();
+        let room = answer.room();
+        if room.wait(answer.taking(length)).await.is_err() {
+            answer.stop_taking();
         }
         let taken = self.app.pool.run(move || {
-            let result = pieces.iter().try_for_each(|piece| call.take(piece));
-            Ok((call, result))
+            let result = pieces.iter().try_for_each(|piece| answer.take(piece));
+            Ok((answer, result))
         });
         let taken = taken.await;
         self.queue.gives(held);
-        let (mut call, result) = taken?;
-        room.keep(call.waiting());
-        if call.is_full {
+        let (mut answer, result) = taken?;
+        room.keep(answer.waiting());
+        if answer.is_full() {
             self.queue.is_behind.store(true, Ordering::Release);
         }
         if let Err(refusal) = result {
             failed(&refusal);
-            call.store_failed();
+            answer.store_failed();
         }
-        Ok(call)
+        Ok(answer)
     }
 }
 
-/// A call at its place, once all that it may echo is stored, or was waited for in vain.
-async fn placed(app: &Arc<App>, asked: Asked) -> Result<Box<Call>, Refusal> {
+/// A call at its place, once all that it may echo is stored, or was waited for in vain; and its answer, which may come.
+async fn placed(app: &Arc<App>, asked: Asked) -> Result<Box<Answer>, Refusal> {
     let end = Instant::now() + if asked.fetched.is_some() { FETCHED } else { PATIENCE };
     let mut call = Box::new(Call::new(app, asked));
     // Where the record is required, nothing passes before it is there.
@@ -331,20 +330,20 @@ async fn placed(app: &Arc<App>, asked: Asked) -> Result<Box<Call>, Refusal> {
     };
     loop {
         let may_wait = Instant::now() < end;
-        let (back, placing) = app
+        let (back, placed) = app
             .pool
             .run(move || {
-                let placing = call.place(may_wait);
-                Ok((call, placing))
+                let placed = call.place(may_wait);
+                Ok((call, placed))
             })
             .await?;
         call = back;
-        match (placing, room.take_wanted()) {
-            (Ok(Placing::Done), _) => {
+        match (placed, room.take_wanted()) {
+            (Ok(Some(destination)), _) => {
                 room.keep(0);
-                return Ok(call);
+                return Ok(Box::new(Answer::of(*call, destination)));
             }
-            (Ok(Placing::Wait), _) => sleep(LOOK).await,
+            (Ok(None), _) => sleep(LOOK).await,
             // It is looked for again, once there is room for what that reads.
             (Err(_), Some(wanted)) if may_wait => {
                 room.keep(0);
