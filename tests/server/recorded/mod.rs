@@ -294,6 +294,13 @@ impl Recorder {
         self.restart();
     }
 
+    /// Changes the settings, for when it is started again.
+    fn configure(&self, change: impl FnOnce(String) -> String) {
+        let file = self.dir.path().join("convo.toml");
+        let settings = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, change(settings)).unwrap();
+    }
+
     pub(crate) fn restart(&mut self) {
         self.running.restart();
         self.clients = vec![self.running.client.clone()];

@@ -123,6 +123,35 @@ fn what_was_redacted_is_in_no_request_any_more() {
     }
 }
 
+/// A session goes on where there is no room for what its request could be compared with.
+#[test]
+fn a_request_is_answered_where_an_earlier_one_does_not_fit() {
+    let mut recorder = Recorder::with("sled:DIR/store", "[limits]\nheld_bytes = 67108864\nbody_bytes = 4194304\n", &[]);
+    let wire = Wire::Responses;
+    let asks = |recorder: &Recorder, text: &str, previous: Value, number: usize| {
+        let body =
+            json!({ "model": "m", "input": [{ "role": "user", "content": text }], "previous_response_id": previous });
+        let reply = Reply::json(&wire.whole(&wire.text("yes", number), number));
+        let exchange = recorder.ask("/v1/responses", &[], &body, reply).exchange;
+        (recorder.settled(&exchange), exchange)
+    };
+    let (first, exchange) = asks(&recorder, &"x".repeat(2 << 20), Value::Null, 1);
+    recorder.request(&exchange);
+    recorder.running.kill();
+    recorder.configure(|settings| settings.replace("67108864", "4194304"));
+    recorder.restart();
+    let (second, exchange) = asks(&recorder, "on", json!("resp_1"), 2);
+    assert_eq!(
+        (&second["state"], &second["how"]),
+        (&json!("complete"), &json!("continued")),
+        "{}",
+        recorder.running.log()
+    );
+    assert_eq!(second["conversation"], first["conversation"]);
+    let request = recorder.client().get(&format!("/api/v1/exchanges/{exchange}/request"));
+    assert_eq!(request.code(404), "not_kept");
+}
+
 #[test]
 fn who_may_read_a_request() {
     let recorder = Recorder::with("memory:", "", &["ada", "bob"]);

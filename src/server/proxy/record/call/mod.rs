@@ -19,6 +19,7 @@ use super::recorded;
 use super::scope::{Elsewhere, Scope};
 use super::sent::Requests;
 use super::turns::Turns;
+use crate::error::Error;
 use crate::model::{Body, Chunk, ConversationId, Json, Role};
 use crate::provider::parse;
 use crate::server::app::App;
@@ -211,7 +212,7 @@ impl Call {
         let before = match entry.answer_before {
             None => None,
             Some(index) => {
-                let stored = book.message(&book.own(entry.conversation), index)?;
+                let stored = if_it_fits(book.message(&book.own(entry.conversation), index))?;
                 stored.as_ref().and_then(About::of).map(|about| (index, about))
             }
         };
@@ -243,12 +244,21 @@ impl Call {
             let requests = Requests { book, name, room: &room, recent };
             let rewritten = about.rewritten.take();
             about.rewritten = rewritten.as_ref().map(Rewritten::positions);
-            about.sent = requests.keep(text, &fields, &about, before.map(|(at, about)| (*at, about)), placed)?;
+            let before = before.map(|(at, about)| (*at, about));
+            about.sent = if_it_fits(requests.keep(text, &fields, &about, before, placed))?;
             if about.sent.is_none() {
                 about.rewritten = rewritten;
             }
         }
         Ok(book::json(&about)?)
+    }
+}
+
+/// What is read to be compared. The request is stored already: without room, it is compared with nothing.
+fn if_it_fits<T>(read: crate::error::Result<Option<T>>) -> crate::error::Result<Option<T>> {
+    match read {
+        Err(Error::Busy(_) | Error::LimitExceeded { .. }) => Ok(None),
+        read => read,
     }
 }
 
