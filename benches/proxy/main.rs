@@ -4,8 +4,8 @@
 //! at one time, and the memory of each proxy for a stream. The streams of a round begin at one moment (`burst`), or one after the
 //! other over the time of an answer (`spread`). Each asks a question of its own; with `-- same` all ask the same one. `-- 64` measures
 //! only that many streams. `added p99` is what a round has more at the 99th percentile of the first piece than the round of the proxy
-//! that copies: the median of the rounds, and their quartiles. The model gives a piece each 30 milliseconds. Client, model and proxies run on the same cores.
-//! `CONVO_BENCH_DIR` is where the store is.
+//! that copies: the median of the rounds, and their quartiles. The model gives a piece each 30 milliseconds. Client, model and proxies
+//! run on the same cores. `CONVO_BENCH_DIR` is where the store is.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, missing_docs, reason = "a benchmark")]
 
 use std::convert::Infallible;
@@ -103,16 +103,10 @@ fn main() {
                 format!("{:.2} ms, {:.2} ms", milliseconds(times, 0.5), milliseconds(times, 0.99))
             };
             let (first, end) = (shown(&mut times[at].0), shown(&mut times[at].1));
-            let mut more: Vec<f64> =
-                latest[at].iter().zip(&latest[COPYING]).map(|(this, copied)| this - copied).collect();
-            more.sort_unstable_by(f64::total_cmp);
-            let added = match at > COPYING {
-                true => format!(
-                    "{:.2} ms ({:.2} to {:.2})",
-                    more[more.len() / 2],
-                    more[more.len() / 4],
-                    more[more.len() * 3 / 4]
-                ),
+            let added = match at > COPYING && streams > 1 {
+                true => {
+                    quartiles(latest[at].iter().zip(&latest[COPYING]).map(|(this, copied)| this - copied).collect())
+                }
                 false => String::new(),
             };
             let memory = running.map_or_else(String::new, |_| format!("{} KiB", grown[at] / 1024 / streams as u64));
@@ -125,6 +119,13 @@ fn main() {
 fn milliseconds(times: &mut [Duration], share: f64) -> f64 {
     times.sort_unstable();
     times[((times.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3
+}
+
+/// The median, and the first and the third quartile.
+fn quartiles(mut of: Vec<f64>) -> String {
+    of.sort_unstable_by(f64::total_cmp);
+    let at = |share: usize| of[(of.len() - 1) * share / 4];
+    format!("{:.2} ms ({:.2} to {:.2})", at(2), at(1), at(3))
 }
 
 /// Where `convo` listens, as its first line says.
