@@ -167,7 +167,7 @@ impl Reader {
         )
     }
 
-    /// The seqs of entries that may bear an item id, in order.
+    /// The seqs of entries that may bear an item id, the last so many of them, in order.
     pub(super) fn item_seqs(&self, view: &View, item: &str, most: usize) -> Result<Vec<u64>> {
         const SQL: &str = "SELECT i.seq FROM cs_item i WHERE i.conv_id = $1 AND i.digest = $2 AND i.seq BETWEEN $3 AND $4 \
                            ORDER BY i.seq DESC LIMIT $5";
