@@ -137,17 +137,15 @@ fn a_request_is_answered_where_an_earlier_one_does_not_fit() {
     };
     let (first, exchange) = asks(&recorder, &"x".repeat(2 << 20), Value::Null, 1);
     recorder.request(&exchange);
+    let (_, exchange) = asks(&recorder, "on", json!("resp_1"), 2);
+    recorder.request(&exchange);
     recorder.running.kill();
     recorder.configure(|settings| settings.replace("67108864", "4194304"));
     recorder.restart();
-    let (second, exchange) = asks(&recorder, "on", json!("resp_1"), 2);
-    assert_eq!(
-        (&second["state"], &second["how"]),
-        (&json!("complete"), &json!("continued")),
-        "{}",
-        recorder.running.log()
-    );
-    assert_eq!(second["conversation"], first["conversation"]);
+    let (third, exchange) = asks(&recorder, "and on", json!("resp_2"), 3);
+    let log = || recorder.running.log();
+    assert_eq!((&third["state"], &third["how"]), (&json!("complete"), &json!("continued")), "{}", log());
+    assert_eq!(third["conversation"], first["conversation"]);
     let request = recorder.client().get(&format!("/api/v1/exchanges/{exchange}/request"));
     assert_eq!(request.code(404), "not_kept");
 }

@@ -115,7 +115,8 @@ impl Call {
         self.asked.body = Captured::TooLarge;
     }
 
-    /// Finds the place of the request, and stores what of it is not stored. `None`: an answer that it may echo is still being stored.
+    /// Finds the place of the request, and stores what of it is not stored. `None`: an answer that it may echo is still being
+    /// stored.
     pub(super) fn place(&self, may_wait: bool) -> Result<Option<Destination>, Refusal> {
         let (app, owner) = (&self.app, self.owner());
         let book = Book::open(&self.store, &app.exchanges, owner)?;
