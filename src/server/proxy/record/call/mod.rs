@@ -46,7 +46,7 @@ pub(super) enum Destination {
     Earlier(Box<Placed>),
     /// It is the answer of an earlier call that has all of it, or is not known.
     Fetched,
-    /// Nothing of the call is stored, and why.
+    /// Nothing of the call is stored but how it ended: this.
     Nowhere(State),
 }
 
