@@ -49,7 +49,7 @@ pub(super) struct Requests<'a> {
 
 impl Requests<'_> {
     /// Keeps the request of a call that was placed. `None` if that cannot be done: a message that it is compared with was redacted,
-    /// or there is no room.
+    /// or there is no room to compare it. Without room for what is read, it fails as a read does.
     pub(super) fn keep(
         &self,
         text: &str,

@@ -56,7 +56,6 @@ pub(crate) struct Answer {
     error: Vec<u8>,
     no_answer: Option<String>,
     has_left: bool,
-    /// There was no room for what came: nothing after it is stored.
     is_full: bool,
     /// What a repair changed of the request.
     report: Vec<String>,
