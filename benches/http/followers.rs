@@ -63,7 +63,7 @@ fn wait(what: &str, count: impl Fn() -> usize, wanted: usize) {
 pub(crate) fn run() {
     let (server, begun, seen) = (Server::start(), Instant::now(), Arc::<Seen>::default());
     let mut connection = Connection::open(&server.address);
-    (0..CONVERSATIONS).for_each(|conversation| connection.append(&format!("chat-{conversation}"), "hello"));
+    (0..CONVERSATIONS).for_each(|conversation| _ = connection.append(&format!("chat-{conversation}"), "hello"));
     let before = server.status("VmRSS");
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     for follower in 0..FOLLOWERS {

@@ -1,7 +1,9 @@
 //! What the server costs: `cargo bench --bench http --all-features`. Durable appends a second, and reads, through HTTP at 1, 8 and
-//! 64 connections beside the same in the process itself, in short rounds in turn; then followers: 10,000 of them on 100
-//! conversations, the time from an append to its event, and the server's memory for each. The load runs on the same cores as
-//! the server. `-- appends`, `-- reads` and `-- followers` run one of them; `CONVO_BENCH_DIR` is where the stores are.
+//! 64 connections, in short rounds in turn with two others: the same requests to a bare server, which reads them and answers as
+//! many bytes, and the same calls in the process itself. `HTTP/bound` compares with a bare request and such a call, one after the
+//! other. Then followers: 10,000 of them on 100 conversations, the time from an append to its event, and the server's memory for
+//! each. The load runs on the same cores as the server. `-- appends`, `-- reads` and `-- followers` run one of them;
+//! `CONVO_BENCH_DIR` is where the stores are.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, missing_docs, reason = "a benchmark")]
 
 mod followers;
@@ -16,6 +18,10 @@ use std::time::Duration;
 const RAISED: &str = "CONVO_BENCH_RAISED";
 
 fn main() {
+    if let Ok(bytes) = std::env::var(server::BARE) {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        return runtime.block_on(server::answer(bytes.parse().unwrap()));
+    }
     if std::env::var_os(RAISED).is_none() {
         // Each follower has a file handle here, and one in the server.
         let mut raised = Command::new("sh");

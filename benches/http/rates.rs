@@ -43,42 +43,55 @@ fn round<'a>(
     })
 }
 
-/// Both in turn, at 1, 8 and 64 connections. `name` gives the conversation of a thread in a round.
+/// The ways in turn, at 1, 8 and 64 connections. `name` gives the conversation of a thread in a round.
 fn compare<'a>(
     name: impl Fn(usize, usize) -> String + Sync,
     http: impl Fn() -> Call<'a> + Sync,
+    bare: impl Fn() -> Call<'a> + Sync,
     embedded: impl Fn() -> Call<'a> + Sync,
 ) {
-    println!("connections  HTTP/s  p50      p99      embedded/s  p50      p99      HTTP/embedded");
+    let times = "p50      p99      ";
+    println!("connections  HTTP/s  {times}bare/s  {times}embedded/s  {times}HTTP/embedded  HTTP/bound");
     for connections in [1, 8, 64] {
-        let (mut ours, mut others, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut all, mut ratios, mut bounded) = ([const { Vec::new() }; 3], Vec::new(), Vec::new());
         for number in 0..ROUNDS {
             let name = |thread| name(connections * 1_000 + number, thread);
-            let (one, other) = (round(connections, name, &http), round(connections, name, &embedded));
-            ratios.push(one.len() as f64 / other.len() as f64);
-            ours.extend(one);
-            others.extend(other);
+            let rounds =
+                [round(connections, name, &http), round(connections, name, &bare), round(connections, name, &embedded)];
+            let [http, bare, embedded] = rounds.each_ref().map(|times| times.len() as f64);
+            ratios.push(http / embedded);
+            // One after the other, a bare call and the embedded one.
+            bounded.push(http * (1.0 / bare + 1.0 / embedded));
+            all.iter_mut().zip(rounds).for_each(|(all, times)| all.extend(times));
         }
-        ours.sort_unstable();
-        others.sort_unstable();
-        ratios.sort_unstable_by(f64::total_cmp);
-        let row = |times: &[Duration]| {
+        let row = |times: &mut Vec<Duration>| {
+            times.sort_unstable();
             let rate = times.len() as f64 / (ROUNDS as f64 * ROUND.as_secs_f64());
             format!("{rate:<8.0}{:<9.1?}{:<9.1?}", at(times, 0.5), at(times, 0.99))
         };
-        println!("{connections:<13}{}{:<4}{}{:.2}", row(&ours), "", row(&others), ratios[ROUNDS / 2]);
+        let [http, bare, embedded] = all.each_mut().map(row);
+        let [ratio, bound] = [ratios, bounded].map(|mut shares| {
+            shares.sort_unstable_by(f64::total_cmp);
+            shares[ROUNDS / 2]
+        });
+        println!("{connections:<13}{http}{bare}{embedded}{:<4}{ratio:<15.2}{bound:.2}", "");
     }
 }
 
 pub(crate) fn appends() {
     let (server, dir, text) = (Server::start(), directory(), "x".repeat(BYTES));
     let store = Store::open(&format!("sled:{}", dir.path().join("store").display())).unwrap();
+    let bare = Server::bare(Connection::open(&server.address).append("first", &text));
     println!("durable appends of {BYTES} bytes, {ROUNDS} rounds of {ROUND:?} each in turn");
     compare(
         |round, thread| format!("chat-{round}-{thread}"),
         || {
             let (mut connection, text) = (Connection::open(&server.address), text.clone());
-            Box::new(move |conversation| connection.append(conversation, &text))
+            Box::new(move |conversation| _ = connection.append(conversation, &text))
+        },
+        || {
+            let (mut connection, text) = (Connection::open(&bare.address), text.clone());
+            Box::new(move |conversation| _ = connection.append(conversation, &text))
         },
         || {
             let (store, message) = (store.clone(), Message::user(text.clone()));
@@ -98,12 +111,17 @@ pub(crate) fn reads() {
             store.append(&*conversation, from_ref(&Message::user(text.clone()))).unwrap();
         }
     }
+    let bare = Server::bare(connection.read(&name(0)));
     println!("reads of {READ} messages of {BYTES} bytes, {ROUNDS} rounds of {ROUND:?} each in turn");
     compare(
         |_, thread| name(thread),
         || {
             let mut connection = Connection::open(&server.address);
-            Box::new(move |conversation| connection.read(conversation))
+            Box::new(move |conversation| _ = connection.read(conversation))
+        },
+        || {
+            let mut connection = Connection::open(&bare.address);
+            Box::new(move |conversation| _ = connection.read(conversation))
         },
         || Box::new(|conversation| _ = black_box(store.messages(conversation, 0, READ).unwrap())),
     );
