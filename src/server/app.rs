@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use bytes::Bytes;
 use serde::Serialize;
 use tokio::sync::watch;
@@ -62,6 +62,8 @@ pub(crate) struct App {
     pub(crate) draining: AtomicBool,
     /// True once open streams must end.
     pub(crate) closing: watch::Sender<bool>,
+    /// True once answers that this server asks for must end, too: they have as long as requests.
+    pub(crate) over: watch::Sender<bool>,
     /// The OpenAPI document, made when somebody first asks for it.
     pub(crate) document: LazyLock<Bytes>,
 }
@@ -97,6 +99,7 @@ impl App {
             finder: Finder::new(config.pages.search_index.clone(), config.pages.language()),
             draining: AtomicBool::new(false),
             closing: watch::Sender::new(false),
+            over: watch::Sender::new(false),
             config,
             document: LazyLock::new(document),
         }
@@ -123,6 +126,22 @@ pub(crate) struct Caller {
     /// The owner, if it is not the key's: the request names another owner, or something that another owner has. All
     /// copies know it.
     pub(crate) acts_for: Arc<OnceLock<String>>,
+}
+
+/// Who asks, once that is known: a part of each request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AskedBy(Arc<OnceLock<Caller>>);
+
+impl AskedBy {
+    pub(crate) fn note(request: &Extensions, caller: &Caller) {
+        if let Some(Self(asked)) = request.get() {
+            let _ = asked.set(caller.clone());
+        }
+    }
+
+    pub(crate) fn caller(&self) -> Option<&Caller> {
+        self.0.get()
+    }
 }
 
 /// A request, without its body.

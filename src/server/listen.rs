@@ -5,7 +5,7 @@ use std::future::Future as _;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, ready};
@@ -14,11 +14,9 @@ use std::time::Duration;
 use axum::Router;
 use hyper::Request;
 use hyper::body::Incoming;
-
+use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
@@ -99,7 +97,8 @@ pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener> {
 /// Accepts connections until `ending` is true, then waits for the open ones, as long as that is allowed.
 pub(crate) async fn serve(listening: Listening, app: Arc<App>, mut ending: watch::Receiver<bool>) {
     let Listening { listener, router, tls, connections } = listening;
-    let graceful = GracefulShutdown::new();
+    // Each connection has one end of it.
+    let (open, _) = watch::channel(());
     let room = Arc::new(Semaphore::new(connections));
     let silent = Arc::new(Silent::default());
     loop {
@@ -110,7 +109,7 @@ pub(crate) async fn serve(listening: Listening, app: Arc<App>, mut ending: watch
         };
         let Some((stream, address, room)) = accepted else { continue };
         let (app, router, tls) = (Arc::clone(&app), router.clone(), tls.clone());
-        let watcher = graceful.watcher();
+        let (held, ending) = (open.subscribe(), ending.clone());
         let first = silent.begin(address.ip());
         tokio::spawn(async move {
             let limits = &app.config.limits;
@@ -121,10 +120,10 @@ pub(crate) async fn serve(listening: Listening, app: Arc<App>, mut ending: watch
             let too_long = first.too_long(limits.first_head());
             let served = async {
                 match tls {
-                    None => connection(stream, router, &first, limits.header(), watcher).await,
+                    None => connection(stream, router, &first, limits.header(), ending).await,
                     Some(tls) => {
                         if let Ok(stream) = tls.accept(stream).await {
-                            connection(stream, router, &first, limits.header(), watcher).await;
+                            connection(stream, router, &first, limits.header(), ending).await;
                         }
                     }
                 }
@@ -134,12 +133,12 @@ pub(crate) async fn serve(listening: Listening, app: Arc<App>, mut ending: watch
                 () = too_long => {}
             }
             app.metrics.connections.dec();
-            drop(room);
+            drop((room, held));
         });
     }
     drop(listener);
     let patience = Duration::from_secs(app.config.server.shutdown_seconds);
-    if timeout(patience, graceful.shutdown()).await.is_err() {
+    if timeout(patience, open.closed()).await.is_err() {
         tracing::warn!("requests in progress were ended early");
     }
 }
@@ -235,7 +234,7 @@ async fn connection(
     router: Router,
     first: &Arc<First>,
     patience: Duration,
-    watcher: hyper_util::server::graceful::Watcher,
+    mut ending: watch::Receiver<bool>,
 ) {
     let first = Arc::clone(first);
     let router = TowerToHyperService::new(router);
@@ -243,11 +242,21 @@ async fn connection(
         first.asked();
         router.call(request)
     });
-    let mut builder = auto::Builder::new(TokioExecutor::new()).http1_only();
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(patience).max_buf_size(BUFFER);
-    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+    // The limits of connections are those of HTTP/1.1: no other version is spoken.
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(patience).max_buf_size(BUFFER);
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service).with_upgrades());
+    let ends = async { _ = ending.wait_for(|is_ending| *is_ending).await };
+    let served = tokio::select! {
+        biased;
+        served = connection.as_mut() => served,
+        () = ends => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
     // A client that goes away is no failure of ours.
-    if let Err(error) = watcher.watch(connection).await {
+    if let Err(error) = served {
         tracing::debug!(%error, "a connection ended early");
     }
 }

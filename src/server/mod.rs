@@ -256,6 +256,11 @@ impl Server {
             let _ = end.send(true);
             app.closing.send_replace(true);
             let end_of_drains = tokio::time::Instant::now() + Duration::from_secs(app.config.server.shutdown_seconds);
+            let ending = Arc::clone(&app);
+            tokio::spawn(async move {
+                tokio::time::sleep_until(end_of_drains).await;
+                ending.over.send_replace(true);
+            });
             for task in serving {
                 let _ = task.await;
             }

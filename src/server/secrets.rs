@@ -3,62 +3,95 @@
 
 use serde_json::{Map, Value};
 
-/// Fields of a request, of a tool, or of a server of tools, that hold keys. The names of cloud providers are LiteLLM's.
-const KEYS: &[&str] = &[
-    "authorization",
-    "authorization_token",
-    "headers",
-    "extra_headers",
-    "api_key",
-    "access_token",
-    "client_secret",
-    "aws_secret_access_key",
-    "aws_session_token",
-    "azure_ad_token",
-    "vertex_credentials",
-    "domain_secrets",
+/// Fields that hold keys, whatever they hold besides. Names are compared without `-` and `_`, in small letters.
+const KEYS: &[&str] =
+    &["authorization", "headers", "extraheaders", "credentials", "vertexcredentials", "domainsecrets"];
+/// How the names of fields end that hold a key as a text: of the clouds, of LiteLLM, of servers of tools.
+const KEY_ENDS: &[&str] = &[
+    "apikey",
+    "apikeystring",
+    "secretkey",
+    "privatekey",
+    "accesskey",
+    "subscriptionkey",
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "credential",
+    "connectionstring",
 ];
+/// Names of fields of a tokenizer, which are no keys.
+const NO_KEYS: &[&str] =
+    &["bostoken", "eostoken", "padtoken", "unktoken", "septoken", "masktoken", "stoptoken", "nexttoken", "pagetoken"];
+/// Fields whose field `key` is one.
+const HOLDERS: &[&str] = &["authentication", "auth", "authconfig", "apikeyconfig", "extraquery"];
 /// Fields that name a person's device or account.
-const PERSONAL: &[&str] = &["device_id", "account_uuid", "installation_id", "user_id", "x-codex-installation-id"];
+const PERSONAL: &[&str] = &["deviceid", "accountuuid", "installationid", "userid", "xcodexinstallationid"];
 /// Fields that hold an address. A key may be before its host, or in its query.
-const ADDRESSES: &[&str] = &["server_url", "url"];
-/// Fields that describe what a tool takes: a name in there is no field.
-const SCHEMAS: &[&str] = &["input_schema", "parameters", "inputschema"];
-
-/// Whether a field of a request holds a key, and nothing else.
-pub(super) fn is_key(name: &str) -> bool {
-    is_one(KEYS, name)
-}
+const ADDRESSES: &[&str] = &["serverurl", "url", "apibase", "baseurl", "endpoint"];
+/// Parts of these names: a text without any holds none of them.
+const PARTS: &[&str] = &["key", "token", "secret", "passw", "credential", "auth", "headers", "url", "base", "endpoint"];
+const PERSONAL_PARTS: &[&str] = &["device", "account", "installation", "user", "connection"];
+/// Fields of a JSON Schema: a name in there is that of a value which a model gives.
+const OF_SCHEMAS: &[&str] = &["properties", "$ref", "anyOf", "oneOf", "allOf", "enum", "$defs"];
+/// Fields that describe what a tool takes.
+const SCHEMAS: &[&str] = &["inputschema", "parameters"];
 
 /// Whether a JSON text may hold one of these: a look that costs less than reading it.
 pub(super) fn may_be_in(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
-    let names = KEYS.iter().chain(PERSONAL).chain(ADDRESSES);
     // Names may be spelled with escapes.
-    text.contains("\\u") || names.into_iter().any(|name| text.contains(name))
+    text.contains("\\u") || PARTS.iter().chain(PERSONAL_PARTS).any(|part| text.contains(part))
 }
 
-/// Replaces keys and personal ids at any depth, but in the schemas of tools. Whether there were some. The parser bounds how deep
-/// values are nested.
+/// A name without what programs spell in different ways.
+fn plain(name: &str) -> String {
+    name.chars().filter(|c| !matches!(c, '-' | '_')).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// Whether a text of this name is a key. `within`: the name of what has it.
+fn is_key_text(name: &str, within: &str) -> bool {
+    let is_key = KEY_ENDS.iter().any(|end| name.ends_with(end)) && !is_one(NO_KEYS, name);
+    is_key || name == "key" && is_one(HOLDERS, within)
+}
+
+/// Whether a value describes values, as JSON Schema does.
+fn is_schema(name: &str, fields: &Map<String, Value>) -> bool {
+    OF_SCHEMAS.iter().any(|known| fields.contains_key(*known)) || is_one(SCHEMAS, name) && fields.contains_key("type")
+}
+
+/// Replaces keys and personal ids at any depth, but in JSON Schemas. Whether there were some. The parser bounds how deep values are
+/// nested.
 pub(super) fn replace(value: &mut Value, with: &impl Fn(&Value) -> String) -> bool {
+    replace_in(value, "", with)
+}
+
+/// As [`replace`], of a field of a request.
+pub(super) fn replace_field(name: &str, value: Value, with: &impl Fn(&Value) -> String) -> Option<Value> {
+    let mut field = Map::from_iter([(name.to_owned(), value)]);
+    replace_fields(&mut field, "", with).then(|| field.remove(name)).flatten()
+}
+
+/// `within`: the name of the field that has the value.
+fn replace_in(value: &mut Value, within: &str, with: &impl Fn(&Value) -> String) -> bool {
     match value {
         // All of them are looked at.
-        Value::Array(items) => items.iter_mut().fold(false, |found, item| replace(item, with) | found),
-        Value::Object(fields) => replace_fields(fields, with),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        Value::Array(items) => items.iter_mut().fold(false, |found, item| replace_in(item, within, with) | found),
+        Value::Object(fields) if !is_schema(within, fields) => replace_fields(fields, within, with),
+        Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 
-fn replace_fields(fields: &mut Map<String, Value>, with: &impl Fn(&Value) -> String) -> bool {
+fn replace_fields(fields: &mut Map<String, Value>, within: &str, with: &impl Fn(&Value) -> String) -> bool {
     let mut found = false;
     for (name, value) in fields.iter_mut() {
-        if is_one(SCHEMAS, name) {
-            continue;
-        }
+        let name = plain(name);
         let new = match value {
             Value::Null => None,
-            _ if is_one(KEYS, name) || is_one(PERSONAL, name) => Some(with(value)),
-            Value::String(text) if is_one(ADDRESSES, name) => address(text, with),
+            _ if is_one(KEYS, &name) || is_one(PERSONAL, &name) => Some(with(value)),
+            Value::String(text) if !text.is_empty() && is_key_text(&name, within) => Some(with(value)),
+            Value::String(text) if is_one(ADDRESSES, &name) => address(text, with),
             _ => None,
         };
         match new {
@@ -66,7 +99,7 @@ fn replace_fields(fields: &mut Map<String, Value>, with: &impl Fn(&Value) -> Str
                 *value = new.into();
                 found = true;
             }
-            None => found |= replace(value, with),
+            None => found |= replace_in(value, &name, with),
         }
     }
     found
@@ -93,7 +126,7 @@ fn address(text: &str, with: &impl Fn(&Value) -> String) -> Option<String> {
 }
 
 fn is_one(names: &[&str], name: &str) -> bool {
-    names.iter().any(|known| known.eq_ignore_ascii_case(name))
+    names.contains(&name)
 }
 
 #[cfg(test)]

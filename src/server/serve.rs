@@ -16,7 +16,7 @@ use http_body_util::BodyExt as _;
 use tokio::sync::Semaphore;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
-use super::app::{App, Call, Caller, Handler, Outcome, Reply};
+use super::app::{App, AskedBy, Call, Caller, Handler, Outcome, Reply};
 use super::auth::{caller, nobody, visitor};
 use super::keys::{Scope, random};
 use super::ledger::InPieces;
@@ -85,7 +85,10 @@ pub(crate) fn router(app: &Arc<App>, tables: &[(Face, &'static [Route])]) -> Rou
     }
     for path in proxy::ROUTES {
         let gate = Arc::clone(&gate);
-        router = router.route(path, any(move |request: Request| async move { pass(&gate, request).await }));
+        router = router.route(
+            path,
+            any(move |request: Request| async move { proxy::pass(&gate.app, &gate.rates, request).await }),
+        );
     }
     let sockets = Arc::clone(&gate);
     let handle = move |request: Request| {
@@ -106,7 +109,7 @@ pub(crate) fn router(app: &Arc<App>, tables: &[(Face, &'static [Route])]) -> Rou
         async move {
             let (method, path) = (request.method(), request.uri().path());
             if proxy::is_of_default(&gate.app, path) {
-                return pass(&gate, request).await;
+                return proxy::pass(&gate.app, &gate.rates, request).await;
             }
             let invalid = || Refusal::not_found(format!("Invalid URL ({method} {path})"));
             let refusal = proxy::no_upstream(method, path).unwrap_or_else(invalid);
@@ -131,20 +134,9 @@ fn socket(gate: &Gate, mut request: Request) -> Outcome {
         return Err(Refusal::missing_scope(Scope::Append));
     }
     let upgrade = hyper::upgrade::on(&mut request);
-    let asked_by = AskedBy::of(caller.clone());
+    AskedBy::note(request.extensions(), &caller);
     let call = Call::new(app, caller, Vec::new(), Query::new(""), std::mem::take(request.headers_mut()));
-    let mut reply = responses::socket::open(call, upgrade).inspect_err(|_| refused("websocket"))?;
-    reply.extensions_mut().insert(asked_by);
-    Ok(reply)
-}
-
-/// Passes a request on to an upstream.
-async fn pass(gate: &Gate, request: Request) -> Reply {
-    let (mut reply, caller) = proxy::pass(&gate.app, &gate.rates, request).await;
-    if let Some(caller) = caller {
-        reply.extensions_mut().insert(AskedBy::of(caller));
-    }
-    reply
+    responses::socket::open(call, upgrade).inspect_err(|_| refused("websocket"))
 }
 
 /// The answer where there is no route: to people a page.
@@ -204,41 +196,61 @@ const AUDIT: &str = "conversation_store::audit";
 /// The longest request id of a client that is adopted.
 const ID_BYTES: usize = 128;
 
-/// The caller's key, for the log; and the owner, if it is not the key's.
-#[derive(Clone, Debug)]
-struct AskedBy(String, Option<String>);
+/// The status of a request whose client left before the answer's head, in the log and the metrics. HTTP has none.
+const LEFT: u16 = 499;
 
-impl AskedBy {
-    fn of(caller: Caller) -> Self {
-        Self(caller.key, caller.acts_for.get().cloned())
+/// What is logged of a request at its end. Neither content nor paths are logged, because paths contain ids.
+struct Line {
+    app: Arc<App>,
+    begun: Instant,
+    id: String,
+    method: Method,
+    route: String,
+    trace: Option<String>,
+    by: AskedBy,
+    /// Its status, and the bytes of its body if they are known. Without an answer the client has left.
+    answer: Option<(u16, Option<u64>)>,
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        let Self { app, begun, id, method, route, trace, by, answer } = self;
+        let (status, bytes) = answer.unwrap_or((LEFT, None));
+        let seconds = begun.elapsed().as_secs_f64();
+        app.metrics.in_flight.dec();
+        app.metrics.seconds.observe(seconds);
+        // A client may invent methods: each would be a row for ever.
+        let counted = if COUNTED.contains(method) { method.as_str() } else { "OTHER" };
+        app.metrics.answered.get_or_create(&Answered { route: format!("{counted} {route}"), status }).inc();
+        let caller = by.caller();
+        let key = caller.map_or("none", |caller| &caller.key);
+        if let Some(owner) = caller.and_then(|caller| caller.acts_for.get()) {
+            // Who acted for whom: of all lines this one alone names an owner.
+            tracing::info!(target: AUDIT, request_id = id, key, owner, %method, route, status, "on behalf");
+        }
+        let milliseconds = (seconds * 1e6).round() / 1e3;
+        tracing::info!(request_id = id, key, %method, route, status, bytes, milliseconds, traceparent = trace, "request");
     }
 }
 
-/// Gives a request its id, and logs it once it is answered. Neither content nor paths are logged, because paths contain
-/// ids.
-async fn log(app: &Arc<App>, request: Request, next: Next) -> Response {
-    let begun = Instant::now();
-    let id = request_id(request.headers());
-    let method = request.method().clone();
-    let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_owned();
+/// Gives a request its id, and logs it once it is answered, or its client has left.
+async fn log(app: &Arc<App>, mut request: Request, next: Next) -> Response {
     let trace = request.headers().get("traceparent").and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let mut line = Line {
+        app: Arc::clone(app),
+        begun: Instant::now(),
+        id: request_id(request.headers()),
+        method: request.method().clone(),
+        route: request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_owned(),
+        trace,
+        by: AskedBy::default(),
+        answer: None,
+    };
+    request.extensions_mut().insert(line.by.clone());
     app.metrics.in_flight.inc();
     let mut reply = next.run(request).await;
-    app.metrics.in_flight.dec();
-    let (status, seconds) = (reply.status().as_u16(), begun.elapsed().as_secs_f64());
-    app.metrics.seconds.observe(seconds);
-    // A client may invent methods: each would be a row for ever.
-    let counted = if COUNTED.contains(&method) { method.as_str() } else { "OTHER" };
-    app.metrics.answered.get_or_create(&Answered { route: format!("{counted} {route}"), status }).inc();
-    let AskedBy(key, owner) = reply.extensions_mut().remove().unwrap_or_else(|| AskedBy("none".to_owned(), None));
-    if let Some(owner) = owner {
-        // Who acted for whom: of all lines this one alone names an owner.
-        tracing::info!(target: AUDIT, request_id = id, key, owner, method = %method, route, status, "on behalf");
-    }
-    let bytes = reply.body().size_hint().exact();
-    let milliseconds = (seconds * 1e6).round() / 1e3;
-    tracing::info!(request_id = id, key, method = %method, route, status, bytes, milliseconds, traceparent = trace, "request");
-    if let Ok(value) = HeaderValue::from_str(&id) {
+    line.answer = Some((reply.status().as_u16(), reply.body().size_hint().exact()));
+    if let Ok(value) = HeaderValue::from_str(&line.id) {
         // An upstream has its own.
         reply.headers_mut().entry(REQUEST_ID).or_insert(value);
     }
@@ -269,12 +281,12 @@ async fn dispatch(gate: &Arc<Gate>, face: Face, route: &'static Route, request: 
             return refused(None, refusal);
         }
     };
+    AskedBy::note(request.extensions(), &caller);
     let answered = answer(gate, face, route, caller.clone(), request).await;
     let mut reply = answered.unwrap_or_else(|refusal| refused(Some(&caller), refusal));
     if asked.is_some() {
         pages::protect(&mut reply);
     }
-    reply.extensions_mut().insert(AskedBy::of(caller));
     reply
 }
 

@@ -1,16 +1,16 @@
 //! Usage: answers, the tokens that they took, and errors, counted from what is stored.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Store;
 use crate::error::{Error, Result};
 use crate::history::{Entry, EntryHeader, EntryKind};
 use crate::log::{ListCursor, ListItem, ListQuery, Order, View, reading};
-use crate::model::{Body, ConversationId, Role, Timestamp};
+use crate::model::{Body, ConversationId, Json, Metadata, Role, Timestamp};
 use crate::provider::TokenCounts;
 
 /// Conversations of one read.
@@ -319,6 +319,7 @@ impl Store {
         let Some(view) = self.log.view(&item.id.into())? else { return Ok(0) };
         // Of answers that have no end yet, and of the last message that was appended whole.
         let (mut begun, mut whole) = (HashMap::new(), (0, String::new()));
+        let mut further = HashSet::new();
         let (mut from, mut bytes) = (shared(item) + 1, 0_usize);
         loop {
             let (entries, read) = self.own_entries(&view, from)?;
@@ -334,12 +335,14 @@ impl Store {
                     let EntryHeader { metadata, usage, .. } = &**header;
                     let before = begun.remove(&index).map(|(_, model)| model);
                     let model = metadata.model.clone().or(before).unwrap_or_default();
-                    let is_answer = entry.role == Some(Role::Assistant);
+                    let is_begin = matches!(entry.kind, EntryKind::Begin { .. });
+                    if is_begin && is_further_choice(metadata) {
+                        further.insert(index);
+                    }
+                    let is_answer = entry.role == Some(Role::Assistant) && !further.contains(&index);
                     match usage.as_ref().and_then(TokenCounts::of) {
                         Some(tokens) => found(time, &model, Counted::Answer(Some(&tokens))),
-                        None if is_answer && matches!(entry.kind, EntryKind::Begin { .. }) => {
-                            begun.insert(index, (time, model.clone()));
-                        }
+                        None if is_answer && is_begin => _ = begun.insert(index, (time, model.clone())),
                         None if is_answer => found(time, &model, Counted::Answer(None)),
                         None => {}
                     }
@@ -361,6 +364,17 @@ impl Store {
     fn own_entries(&self, view: &View, from: u64) -> Result<(Vec<Entry>, usize)> {
         reading::sized_entries_of(&*self.log, view, from..=u64::MAX, Order::Ascending, ENTRIES, BYTES)
     }
+}
+
+/// Whether a message is one of several answers of a call, and not the first: the call's tokens are counted with that one.
+/// `src/docs/proxy.md` has the field.
+fn is_further_choice(metadata: &Metadata) -> bool {
+    #[derive(Deserialize)]
+    struct About {
+        choice: Option<u64>,
+    }
+    let about = metadata.extra.get("convo").map(Json::as_str).filter(|about| about.contains("\"choice\":"));
+    about.is_some_and(|about| serde_json::from_str(about).is_ok_and(|About { choice }| choice.is_some()))
 }
 
 /// How many entries a conversation shares with its parent.

@@ -1,9 +1,12 @@
 //! A key that acts for the owner whom each request names.
 
+use std::io::Write;
+
 use serde_json::json;
 
 use crate::common::http::{Answer, Client};
 use crate::common::running::Running;
+use crate::pages::until;
 
 fn send(client: &Client, owner: Option<&str>, verb: &str, path: &str, body: &str) -> Answer {
     let headers: Vec<_> = owner.map(|owner| ("x-convo-owner", owner)).into_iter().collect();
@@ -56,4 +59,26 @@ fn a_backend_acts_for_the_owner_that_a_request_names() {
         "{log}"
     );
     assert!(!log.lines().any(|line| line.contains("\"owner\"") && !line.contains("on behalf")));
+}
+
+/// A client that does not wait for its answer is in the audit, too.
+#[test]
+fn what_is_done_for_another_is_logged_whoever_waits_for_it() {
+    let (server, clients) =
+        Running::with_keys_on("sled:DIR/store?cache_mb=1", &[("backend", "read,append,impersonate")], &[]);
+    let say = json!({ "role": "user", "chunks": [{ "type": "text", "text": "hello" }] }).to_string();
+    let length = say.len().to_string();
+    let headers = [("x-convo-owner", "ada"), ("content-type", "application/json"), ("content-length", &length)];
+    let head = clients[0].head("POST", "/api/v1/conversations/chat/messages", &headers);
+    until("a line of a client that has left", || {
+        let mut stream = clients[0].connect().unwrap();
+        stream.write_all(format!("{head}{say}").as_bytes()).unwrap();
+        drop(stream);
+        let is_of_one = |line: &str| {
+            line.contains("on behalf") && line.contains("\"owner\":\"ada\"") && line.contains("\"status\":499")
+        };
+        server.log_so_far().lines().any(is_of_one)
+    });
+    let metrics = clients[0].get("/metrics");
+    assert!(!metrics.text().contains("convo_requests_in_flight 2"), "{}", metrics.text());
 }

@@ -58,6 +58,17 @@ fn a_first_head_arrives_soon() {
     read(&mut BufReader::new(kept)).unwrap().ok();
 }
 
+/// The limits of connections are those of HTTP/1.1.
+#[test]
+fn no_other_version_is_spoken() {
+    let server = Running::open();
+    let mut stream = server.client.connect().unwrap();
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").unwrap();
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 4"), "{}", String::from_utf8_lossy(&answer));
+}
+
 /// Who does not log in takes no room from who does.
 #[test]
 fn forms_that_do_not_arrive_stop_no_login() {

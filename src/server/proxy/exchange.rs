@@ -10,6 +10,8 @@ use axum::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
 use uuid::Uuid;
 
+use super::headers;
+use crate::model::{Body, Json};
 use crate::provider::Target;
 use crate::server::app::Caller;
 use crate::server::config::WithoutSession;
@@ -37,7 +39,7 @@ pub(crate) struct Asked {
     pub(crate) secrets: Secrets,
 }
 
-/// Keys that are never stored.
+/// Keys that are never stored, nor shown to anybody else.
 pub(crate) struct Secrets(Vec<String>);
 
 impl fmt::Debug for Secrets {
@@ -50,8 +52,10 @@ impl fmt::Debug for Secrets {
 const SECRET_BYTES: usize = 8;
 
 impl Secrets {
-    pub(crate) fn new(secrets: impl IntoIterator<Item = String>) -> Self {
-        let mut secrets: Vec<_> = secrets.into_iter().filter(|secret| secret.len() >= SECRET_BYTES).collect();
+    /// Those of a request.
+    pub(crate) fn of(request: &HeaderMap, query: Option<&str>) -> Self {
+        let mut secrets: Vec<_> =
+            headers::secrets(request, query).filter(|secret| secret.len() >= SECRET_BYTES).collect();
         // One may be a part of another.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         Self(secrets)
@@ -63,6 +67,23 @@ impl Secrets {
             if text.contains(secret.as_str()) {
                 *text = text.replace(secret.as_str(), "[a key]");
             }
+        }
+    }
+
+    /// Takes the keys out of what an upstream says that is not the model's: errors, and what this crate has no chunk for.
+    pub(crate) fn take_out_of(&self, body: &mut Body) {
+        match body {
+            Body::Error { message, .. } => self.take_out(message),
+            Body::Opaque { kind, json, .. } if self.0.iter().any(|secret| json.as_str().contains(secret.as_str())) => {
+                let mut text = json.as_str().to_owned();
+                self.take_out(&mut text);
+                match Json::new(text) {
+                    Ok(clean) => *json = clean,
+                    // The key was no part of a string.
+                    Err(_) => *body = Body::Unknown { kind: std::mem::take(kind) },
+                }
+            }
+            _ => {}
         }
     }
 }

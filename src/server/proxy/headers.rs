@@ -59,8 +59,8 @@ const DATA: [&str; 6] = [
 /// Whether a name is that of a secret.
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    // Azure's shared access signatures are `sig`.
-    name == "sig" || SECRET.iter().any(|part| name.contains(part))
+    // Azure's shared access signatures are `sig`, and the keys of its functions `code`.
+    ["sig", "code", "pwd", "pass"].contains(&name.as_str()) || SECRET.iter().any(|part| name.contains(part))
 }
 
 /// The parameters of a query: each as it came, its name and its value as a server reads them.
@@ -104,7 +104,12 @@ pub(super) fn check(headers: &HeaderMap) -> Result<(), Refusal> {
         let message = format!("`Connection: {name}` would take the key out of the request");
         return Err(Refusal::new(400, "invalid_connection", message));
     }
-    if headers.contains_key("upgrade") && claimed(headers).any(|name| name.eq_ignore_ascii_case("upgrade")) {
+    let asks = |protocol: &str| protocol.trim().to_ascii_lowercase().starts_with("websocket");
+    let is_socket = |value: &HeaderValue| value.to_str().is_ok_and(|protocols| protocols.split(',').any(asks));
+    // Any other protocol is an offer, which a server may leave alone: Java's client offers HTTP/2 so.
+    if headers.get_all("upgrade").iter().any(is_socket)
+        && claimed(headers).any(|name| name.eq_ignore_ascii_case("upgrade"))
+    {
         let message = "No WebSocket passes here. Ask by POST: Codex does with \
                        `supports_websockets = false` in `[model_providers.NAME]` of its config.toml.";
         return Err(Refusal::new(426, "no_websockets", message));
@@ -131,6 +136,10 @@ fn strip_own(headers: &mut HeaderMap) {
 
 /// The headers of an answer that go on.
 pub(super) fn back(headers: &mut HeaderMap) {
+    if headers.contains_key("transfer-encoding") {
+        // It was read by its chunks: its length is what they have (RFC 9112, 6.3).
+        headers.remove("content-length");
+    }
     strip(headers);
     for name in OF_ORIGIN {
         headers.remove(*name);
@@ -227,9 +236,14 @@ mod tests {
             ("retry-after", "1"),
             ("request-id", "req_1"),
             ("x-convo-recorded", "no"),
+            ("content-length", "20"),
+            ("transfer-encoding", "chunked"),
         ]);
         back(&mut headers);
         assert_eq!(names(&headers), ["content-type", "request-id", "retry-after"]);
+        let mut headers = of(&[("content-type", "application/json"), ("content-length", "20")]);
+        back(&mut headers);
+        assert_eq!(names(&headers), ["content-length", "content-type"]);
         for content_types in [
             &["text/html"][..],
             &["image/svg+xml"],
@@ -270,6 +284,7 @@ mod tests {
         for (status, headers) in table {
             assert_eq!(check(&headers).unwrap_err().status, status, "{headers:?}");
         }
+        check(&of(&[("connection", "Upgrade, HTTP2-Settings"), ("upgrade", "h2c")])).unwrap();
         check(&of(&[("connection", "keep-alive, x-other"), ("content-length", "1"), ("host", "a")])).unwrap();
     }
 

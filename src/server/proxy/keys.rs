@@ -18,13 +18,18 @@ const OWN: &str = "x-convo-key";
 /// What every key of this server begins with. A client that wants some key, where none is needed, gets by with this alone.
 const PREFIX: &str = "convo";
 
+/// What is shorter may be a part of a path.
+const KEY_BYTES: usize = 16;
+
 /// The caller, and the place of the upstream's key if this server's was there. What is this server's is taken out.
 pub(super) fn caller(
     app: &App,
     headers: &mut HeaderMap,
+    path: &str,
     query: Option<&str>,
 ) -> Result<(Caller, Option<HeaderName>), Refusal> {
-    if query.is_some_and(|query| parameters(query).any(|(_, _, value)| is_own(&value))) {
+    let is_key = |segment: &str| is_own(segment) && segment.len() > KEY_BYTES;
+    if path.split('/').any(is_key) || query.is_some_and(|query| parameters(query).any(|(_, _, value)| is_own(&value))) {
         let message = "A key of this server does not stand in a URL: send it as the header `x-convo-key`.";
         return Err(Refusal::new(400, "key_in_url", message));
     }

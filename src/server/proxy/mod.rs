@@ -30,7 +30,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue};
 use uuid::Uuid;
 
-use super::app::{App, Caller, Outcome, Reply};
+use super::app::{App, AskedBy, Outcome, Reply};
 use super::config::{Record, Repair};
 use super::keys::Scope;
 use super::metrics::Reason;
@@ -38,9 +38,10 @@ use super::refusal::Refusal;
 use super::room::Rates;
 use crate::provider::Target;
 use answer::{Line, Passing};
-use exchange::{Asked, Captured, Secrets};
+use exchange::{Asked, Captured};
 use sending::Sending;
 
+pub(crate) use exchange::Secrets;
 pub(crate) use keys::credential;
 pub use record::erasing;
 pub(crate) use record::{Exchange, book, exchange, is_end, owner_key, request, whose_book};
@@ -72,33 +73,26 @@ pub(crate) fn no_upstream(method: &axum::http::Method, path: &str) -> Option<Ref
     })
 }
 
-/// Passes a request on: the answer, and the caller for the log.
-pub(crate) async fn pass(app: &Arc<App>, rates: &Rates, request: Request) -> (Reply, Option<Caller>) {
+/// Passes a request on to an upstream.
+pub(crate) async fn pass(app: &Arc<App>, rates: &Rates, request: Request) -> Reply {
     let (asked, body) = request.into_parts();
     let method = asked.method.clone();
     let full = asked.uri.path().to_owned();
     let (name, path) = wires::parts(&full).map_or((None, &*full), |(name, path)| (Some(name), path));
     let wire = wires::of_errors(&method, path);
-    let mut known = Known::default();
-    let passed = begin(app, rates, name, path, asked, body, &mut known).await;
+    let mut exchange = None;
+    let passed = begin(app, rates, name, path, asked, body, &mut exchange).await;
     let mut reply = passed.unwrap_or_else(|refusal| refused::refused(wire, &refusal));
-    if let Some((exchange, recorded)) = known.exchange {
+    if let Some((exchange, recorded)) = exchange {
         if let Ok(id) = HeaderValue::from_str(&exchange.to_string()) {
             reply.headers_mut().insert(HeaderName::from_static(EXCHANGE), id);
         }
         reply.headers_mut().insert(HeaderName::from_static(RECORDED), HeaderValue::from_static(recorded));
     }
-    (reply, known.caller)
+    reply
 }
 
-/// What is known of a call, however it ends.
-#[derive(Default)]
-struct Known {
-    caller: Option<Caller>,
-    /// Its exchange, and whether it is recorded.
-    exchange: Option<(Uuid, &'static str)>,
-}
-
+/// `exchange`: what is known of the call, however it ends: its exchange, and whether it is recorded.
 async fn begin(
     app: &Arc<App>,
     rates: &Rates,
@@ -106,14 +100,14 @@ async fn begin(
     path: &str,
     mut asked: Parts,
     body: Body,
-    known: &mut Known,
+    exchange: &mut Option<(Uuid, &'static str)>,
 ) -> Outcome {
     let begun = Instant::now();
     let refused = |reason: &'static str| _ = app.metrics.refused.get_or_create(&Reason { reason }).inc();
     headers::check(&asked.headers).inspect_err(|_| refused("framing"))?;
-    let caller = keys::caller(app, &mut asked.headers, asked.uri.query());
+    let caller = keys::caller(app, &mut asked.headers, path, asked.uri.query());
     let (caller, place) = caller.inspect_err(|_| refused("key"))?;
-    known.caller = Some(caller.clone());
+    AskedBy::note(&asked.extensions, &caller);
     if !caller.scopes.contains(&Scope::Append) {
         refused("scope");
         return Err(Refusal::missing_scope(Scope::Append));
@@ -174,12 +168,12 @@ async fn begin(
         query: asked.uri.query().map(headers::harmless_query),
         headers: said,
         body: Captured::Cut,
-        secrets: Secrets::new(headers::secrets(&asked.headers, asked.uri.query())),
+        secrets: Secrets::of(&asked.headers, asked.uri.query()),
     });
     asked.uri = uri;
     let passing = Passing { app: Arc::clone(app), upstream, owner, recording: None, line, stream };
     let (sending, answer) = Sending::new(Request::from_parts(asked, body), recorded, repaired, passing);
     tokio::spawn(sending.run());
-    known.exchange = Some((id, reason));
+    *exchange = Some((id, reason));
     answer.await.unwrap_or_else(|_| Err(Refusal::internal("the server failed at this request")))
 }

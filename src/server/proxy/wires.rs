@@ -1,7 +1,10 @@
 //! Where a request is meant to go: an upstream, and a path of it. Both are judged and handed on as the bytes that came. And
-//! which calls are calls of a model: by method and the end of the path.
+//! which calls are calls of a model: by method and the end of the path, as servers read it.
+
+use std::borrow::Cow;
 
 use axum::http::{Method, Uri};
+use percent_encoding::percent_decode_str;
 
 use crate::provider::Target;
 use crate::server::refusal::Refusal;
@@ -28,10 +31,21 @@ pub(super) fn called(method: &Method, path: &str) -> Option<Target> {
     if method != Method::POST {
         return None;
     }
+    let path = &*as_read(path);
     let ends = ENDS.iter().find(|(end, _)| path.ends_with(end)).map(|(_, target)| *target);
     ends.or_else(|| {
         METHODS.iter().find(|(before, after, _)| is_of_model(path, before, after)).map(|(.., target)| *target)
     })
+}
+
+/// A path as servers of models read it: its encoded characters, and without a slash at its end. One that is no UTF-8 then is left
+/// as it came.
+fn as_read(path: &str) -> Cow<'_, str> {
+    let decoded = percent_decode_str(path).decode_utf8().unwrap_or(Cow::Borrowed(path));
+    match decoded {
+        Cow::Borrowed(path) => Cow::Borrowed(path.trim_end_matches('/')),
+        Cow::Owned(path) => Cow::Owned(path.trim_end_matches('/').to_owned()),
+    }
 }
 
 /// The id of the response that a call asks for once more: `GET .../responses/ID`, or `POST .../responses/ID/cancel`.
@@ -85,7 +99,10 @@ pub(super) fn check(method: &Method, uri: &Uri, path: &str) -> Result<(), Refusa
     if lower.contains('\\') || lower.contains("%5c") || lower.contains("%2f") {
         return invalid("has a backslash, or an encoded slash");
     }
-    if lower.split('/').any(|part| matches!(&*part.replace("%2e", "."), "." | "..")) {
+    // What comes after a semicolon is a parameter of its part to some servers.
+    let name =
+        |part: &str| part.replace("%2e", ".").replace("%3b", ";").split(';').next().unwrap_or_default().to_owned();
+    if lower.split('/').any(|part| matches!(&*name(part), "." | "..")) {
         return invalid("has a part `.` or `..`");
     }
     Ok(())
@@ -118,6 +135,10 @@ mod tests {
             ("/model/amazon.nova/converse", Some("bedrock-converse")),
             ("/model/amazon.nova/converse-stream", Some("bedrock-converse")),
             ("/model/amazon.nova/invoke", None),
+            ("/v1/chat/complet%69ons", Some("openai-chat")),
+            ("/v1/messages/", Some("anthropic")),
+            ("/v1beta/models/gemini-3%3AgenerateContent", Some("gemini")),
+            ("/v1/%ff/messages", None),
             ("/converse", None),
             ("", None),
         ];

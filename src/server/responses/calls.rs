@@ -36,6 +36,7 @@ use crate::server::body::{self, Bounds};
 use crate::server::exchanges::Kind;
 use crate::server::keys::hex;
 use crate::server::openai::{Given, given};
+use crate::server::proxy::Secrets;
 use crate::server::refusal::Refusal;
 use crate::server::stops;
 use crate::store::Store;
@@ -185,6 +186,7 @@ pub(super) async fn start(call: &Call, reach: &Reach, bytes: Arc<body::Held>) ->
         called: placed.called(),
         app: Arc::clone(&app),
         at,
+        secrets: Arc::new(Secrets::of(request.headers(), None)),
         room,
         held,
         unkept: unkept.clone(),

@@ -44,7 +44,7 @@ pub(super) struct Following {
     /// Absent while it reads.
     tail: Option<Tail>,
     encoder: Encoder,
-    closing: watch::Receiver<bool>,
+    over: watch::Receiver<bool>,
     /// The number of the last event that its reader knows.
     known: Option<u64>,
     waiting: Option<Waiting>,
@@ -66,9 +66,9 @@ impl Following {
         // What it reads is bounded, and read again and again: what adds up is in the encoder.
         let store = if home.is_kept { &app.store } else { &home.store };
         let tail = store.tail(&home.name, Cursor::from(first_seq.saturating_sub(1)))?;
-        let closing = app.closing.subscribe();
+        let over = app.over.subscribe();
         let room = app.ledger.room(owner);
-        Ok(Self { app: Arc::clone(app), tail: Some(tail), encoder, closing, known, waiting: None, stream: None, room })
+        Ok(Self { app: Arc::clone(app), tail: Some(tail), encoder, over, known, waiting: None, stream: None, room })
     }
 
     /// With what ends when nobody follows any more.
@@ -113,7 +113,7 @@ impl Following {
             let quiet = Instant::now() + self.app.config.limits.keep_alive().max(Duration::from_millis(10));
             tokio::select! {
                 biased;
-                _ = self.closing.wait_for(|is_closing| *is_closing) => return Ok(Next::End),
+                _ = self.over.wait_for(|is_over| *is_over) => return Ok(Next::End),
                 news = poll_fn(|context| tail.poll_news(context)) => match news {
                     Ok(()) => {}
                     Err(Error::Closed) => return Ok(Next::End),

@@ -13,7 +13,7 @@ use crate::model::Body as ChunkBody;
 use crate::provider::{Target, decode};
 use crate::server::app::{App, Call};
 use crate::server::config::Model;
-use crate::server::proxy;
+use crate::server::proxy::{self, Secrets};
 use crate::server::refusal::Refusal;
 use crate::server::upstream::Upstream;
 
@@ -96,11 +96,14 @@ impl At {
 
     /// Sends it: the answer's head, if that is not an error.
     pub(super) async fn send(&self, request: Request) -> Result<Response<Incoming>, Refusal> {
+        let secrets = Secrets::of(request.headers(), None);
         let answer = self.upstream.send(request).await?;
         if answer.status().is_success() {
             return Ok(answer);
         }
-        Err(self.refused(answer).await)
+        let mut refusal = self.refused(answer).await;
+        secrets.take_out(&mut refusal.message);
+        Err(refusal)
     }
 
     /// The upstream's error, in OpenAI's form.

@@ -19,6 +19,7 @@ use crate::provider::{Decoder, Event};
 use crate::server::app::App;
 use crate::server::exchanges::Registered;
 use crate::server::ledger::Room;
+use crate::server::proxy::Secrets;
 use crate::server::refusal::Refusal;
 use crate::server::room::Stream;
 use crate::store::MessageWriter;
@@ -37,6 +38,8 @@ pub(super) struct Running {
     pub(super) called: HashSet<String>,
     pub(super) app: Arc<App>,
     pub(super) at: At,
+    /// The keys that the upstream is asked with.
+    pub(super) secrets: Arc<Secrets>,
     pub(super) room: Arc<Room>,
     /// What that holds already.
     pub(super) held: usize,
@@ -53,6 +56,7 @@ struct Answer {
     writer: MessageWriter,
     ids: Ids,
     said: Metadata,
+    secrets: Arc<Secrets>,
 }
 
 /// How the upstream's bytes ended.
@@ -100,14 +104,14 @@ impl Running {
         let mut answer = Answer::new(&self, writer, id);
         let mut from = from.into_body();
         let (patience, mut stopped) = (self.at.upstream.set.idle(), self.stopped.clone());
-        let mut closing = self.app.closing.subscribe();
+        let mut over = self.app.over.subscribe();
         let mut bytes = 0;
         let ended = loop {
             let frame = tokio::select! {
                 biased;
                 _ = stopped.wait_for(|is| *is) => break Ended::Stopped,
                 frame = timeout(patience, from.frame()) => frame,
-                _ = closing.wait_for(|is_closing| *is_closing) => break Ended::Cut("the server ends".to_owned()),
+                _ = over.wait_for(|is_over| *is_over) => break Ended::Cut("the server ends".to_owned()),
             };
             let piece = match frame {
                 Ok(None) => break Ended::Whole,
@@ -174,7 +178,8 @@ impl Answer {
             called: of.called.clone(),
             renamed: HashSet::new(),
         };
-        Self { decoder: Decoder::new(of.at.target), writer, ids, said: Metadata::default() }
+        let (decoder, said, secrets) = (Decoder::new(of.at.target), Metadata::default(), Arc::clone(&of.secrets));
+        Self { decoder, writer, ids, said, secrets }
     }
 
     fn push(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
@@ -187,7 +192,8 @@ impl Answer {
             match event {
                 Event::Begin(said) => self.said = said,
                 Event::Delta { chunk_index, chunk } => {
-                    let chunk = self.ids.of(chunk_index, chunk);
+                    let mut chunk = self.ids.of(chunk_index, chunk);
+                    self.secrets.take_out_of(&mut chunk.body);
                     self.writer.push(chunk_index, chunk)?;
                 }
                 Event::Finish { .. } => {}

@@ -380,6 +380,48 @@ fn a_response_goes_on_in_the_background() {
 }
 
 #[test]
+fn a_key_that_an_upstream_repeats_is_neither_stored_nor_shown() {
+    const KEY: &str = "sk-canary-0123456789";
+    let server = server("memory:", "openai-chat", &[]);
+    let client = server.client();
+    let error = json!({ "error": { "message": format!("bad key: Bearer {KEY}") } });
+    for more in [json!({}), json!({ "background": true }), json!({ "stream": true })] {
+        for reply in [Reply::error(401, &error), Reply::of_events(&[format!("data: {error}\n\n")])] {
+            server.answers(reply);
+            let body = request(json!("go"), more.clone()).to_string();
+            let answer = client.send("POST", "/v1/responses", &[("x-api-key", KEY)], body.as_bytes());
+            let mut shown = answer.text();
+            if more.get("background").is_some() {
+                let id = answer.json()["id"].as_str().unwrap().to_owned();
+                shown = followed(client, &id, None).pop().unwrap().data.to_string();
+            }
+            assert!(shown.contains("bad key: Bearer [a key]") && !shown.contains(KEY), "{more}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn a_response_has_as_long_as_a_request_when_the_server_ends() {
+    let server =
+        Recorder::with("memory:", "wire = \"openai-chat\"\ndefault = true\n[server]\ndrain_seconds = 0\n", &[]);
+    let client = server.client();
+    let events = Wire::Chat.events(&Wire::Chat.text("one two three", 1), 1);
+    let reply = events[1..].iter().fold(Reply::stream().then(&events[0]).wait(1), |reply, event| reply.then(event));
+    server.answers(reply.end());
+    std::thread::scope(|scope| {
+        let whole = scope.spawn(|| create(client, json!("go"), json!({})));
+        server.asked();
+        server.running.signal("TERM");
+        while !server.running.log().contains("ending: no new requests") {
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        server.go_on();
+        let whole = whole.join().unwrap();
+        assert_eq!((&whole["status"], &*text(&whole)), (&json!("completed"), "one two three"));
+    });
+}
+
+#[test]
 fn nothing_is_called_completed_that_is_not() {
     for (wire, name) in WIRES {
         let server = server("memory:", name, &[]);

@@ -13,6 +13,7 @@ use super::book::{How, hex};
 use super::meaning::{Key, canonical};
 use crate::history::StoredMessage;
 use crate::json;
+use crate::model::Json;
 use crate::server::secrets;
 
 /// The field of a message's metadata that says what the proxy knows of it.
@@ -144,9 +145,14 @@ pub(super) fn headers(headers: &HeaderMap) -> Named<String> {
     HEADERS.iter().filter_map(value).collect()
 }
 
-/// The fields of a request but its messages. What an earlier answer has is named, not repeated.
+/// How deep a field may be nested: the message that it is kept with has limits.
+const DEEPEST: usize = Json::MAX_DEPTH - 8;
+
+/// The fields of a request but its messages, and but those that are nested too deep. What an earlier answer has is named, not
+/// repeated.
 pub(super) fn fields(key: &Key, request: &[(String, &RawValue)], before: Option<(u64, &Named<Field>)>) -> Named<Field> {
-    let around = request.iter().filter(|(name, _)| !MESSAGES.contains(&name.as_str()));
+    let fits = |raw: &RawValue| !json::is_deeper(raw.get(), DEEPEST);
+    let around = request.iter().filter(|(name, raw)| !MESSAGES.contains(&name.as_str()) && fits(raw));
     let clean = around.filter_map(|(name, raw)| Some((name.clone(), in_line(without_secrets(key, name, raw)?))));
     named(key, clean, before)
 }
@@ -227,31 +233,27 @@ fn named(
     found
 }
 
-/// Fields of a request in which keys and personal ids may be at any depth.
-const CONCERNED: &[&str] = &["tools", "mcp_servers", "metadata", "client_metadata", "extra_body"];
+/// Fields that hold what people say, on any wire.
+const SAID: &[&str] = &["system", "instructions", "systemInstruction", "system_instruction", "prompt"];
 
 /// A field with its secrets replaced, so that equal ones stay equal; as it came if there are none.
 pub(super) fn without_secrets(key: &Key, name: &str, raw: &RawValue) -> Option<Box<RawValue>> {
-    let is_key = secrets::is_key(name) && raw.get() != "null";
-    let is_concerned = is_key || CONCERNED.contains(&name) && secrets::may_be_in(raw.get());
-    if !is_concerned {
+    let has_fields = raw.get().starts_with(['{', '[']);
+    let is_said = MESSAGES.contains(&name) || SAID.contains(&name);
+    if is_said || !(secrets::may_be_in(name) || has_fields && secrets::may_be_in(raw.get())) {
         return Some(raw.to_owned());
     }
     let with =
         |value: &Value| format!("redacted:{}", hex::encode(&key.digest([canonical(&value.to_string()).as_slice()])));
-    let mut value: Value = serde_json::from_str(raw.get()).ok()?;
-    if is_key {
-        value = with(&value).into();
-    } else if !secrets::replace(&mut value, &with) {
-        return Some(raw.to_owned());
+    match secrets::replace_field(name, serde_json::from_str(raw.get()).ok()?, &with) {
+        Some(clean) => serde_json::value::to_raw_value(&clean).ok(),
+        None => Some(raw.to_owned()),
     }
-    serde_json::value::to_raw_value(&value).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Json;
 
     /// As the next request finds them: they were stored.
     fn of(request: &str, before: Option<(u64, &Named<Field>)>) -> Named<Field> {
@@ -321,9 +323,21 @@ mod tests {
             {"name":"t","input_schema":{"properties":{"authorization":{"type":"string"}}}}],
             "mcp_servers":[{"authorization_token":"canary"}],"authorization":"canary",
             "client_metadata":{"API_KEY":"canary"},"extra_headers":{"a":"canary"},"extra_body":{"api_key":"canary"},
-            "metadata":{"device_id":"canary","kept":"as it is"}}"#;
+            "metadata":{"device_id":"canary","kept":"as it is","api-key":"canary"},
+            "data_sources":[{"type":"azure_search","parameters":{"authentication":{"type":"api_key","key":"canary"}}}],
+            "fallbacks":[{"model":"m","api_key":"canary"}],"langfuse_secret_key":"canary","hf_token":"canary",
+            "user_config":{"model_list":[{"litellm_params":{"apiKey":"canary","api_base":"https://h/?k=canary"}}]}}"#;
         let text = serde_json::to_string(&of(request, None)).unwrap();
         assert!(!text.contains("canary"), "{text}");
+        // Most fields whose names are like those of keys are none.
+        let request = r#"{"max_tokens":1,"prompt_cache_key":"is-none-of-them","stop_token_ids":[1],"eos_token":"</s>",
+            "response_format":{"type":"json_schema","json_schema":{"schema":{"properties":{"password":{"default":"a"}}}}},
+            "system":"The token: api_key","instructions":[{"api_key":"of an example"}],"author":"ada"}"#;
+        let kept = of(request, None);
+        let fields = Json::fields(request).unwrap();
+        let is_as_it_came =
+            |(name, raw): &(String, &RawValue)| kept[name].is() == Some(&*crate::json::compact(raw.get()));
+        assert!(fields.iter().all(is_as_it_came), "{kept:?}");
         assert!(text.contains("as it is") && text.contains(r#""properties":{"authorization""#), "{text}");
     }
 }

@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::recorded::{QUEUED, is_queued};
 use crate::log::{AppendOptions, ExpectedHead};
-use crate::model::{Body, FinishReason, Json, Metadata, Name, Role};
+use crate::model::{FinishReason, Json, Metadata, Name, Role};
 use crate::provider::{Decoder, Event, Target, TokenCounts};
 use crate::server::proxy::exchange::Secrets;
 use crate::server::refusal::Refusal;
@@ -29,6 +29,8 @@ pub(super) struct Voice {
     pub(super) tokens: Option<TokenCounts>,
     /// Whether the provider may make it in the background: then an answer without words is one.
     may_be_queued: bool,
+    /// Whether it is the first choice: what the whole call has taken is counted with that one.
+    is_first: bool,
 }
 
 /// Where a choice is stored.
@@ -58,6 +60,7 @@ impl Voice {
             model: None,
             tokens: None,
             may_be_queued: false,
+            is_first: choice == 0,
         }
     }
 
@@ -78,6 +81,7 @@ impl Voice {
         let mut events = decoder.finish();
         for event in &mut events {
             if let Event::Finish { reason, usage } = event {
+                usage.take_if(|_| !self.is_first);
                 self.tokens = usage.as_ref().and_then(TokenCounts::of);
                 if is_part {
                     *reason = Some(FinishReason::Interrupted);
@@ -105,16 +109,14 @@ impl Voice {
         let mut begins = false;
         for event in events {
             match event {
-                // A message begins with its first word: an answer without any is none.
+                // A message begins with its first word. One that has ended without any begins with its end.
                 Event::Begin(metadata) => {
                     self.response.clone_from(&metadata.id);
                     self.model.clone_from(&metadata.model);
                     self.said = Some(metadata);
                 }
                 Event::Delta { chunk_index, mut chunk } => {
-                    if let Body::Error { message, .. } = &mut chunk.body {
-                        place.secrets.take_out(message);
-                    }
+                    place.secrets.take_out_of(&mut chunk.body);
                     if self.message.is_none() {
                         self.begin(place)?;
                         begins = true;
@@ -124,7 +126,7 @@ impl Voice {
                     }
                 }
                 finish @ Event::Finish { .. } => {
-                    if is_queued(self.reason.as_ref()) {
+                    if is_queued(self.reason.as_ref()) || self.is_empty() {
                         self.begin(place)?;
                         begins = true;
                     }
@@ -139,6 +141,12 @@ impl Voice {
             }
         }
         Ok(begins)
+    }
+
+    /// Whether the answer has ended as answers do, and nothing was said.
+    fn is_empty(&self) -> bool {
+        let has_ended = |reason: &FinishReason| !matches!(reason, FinishReason::Interrupted | FinishReason::Error);
+        self.is_first && self.message.is_none() && self.reason.as_ref().is_some_and(has_ended)
     }
 
     fn begin(&mut self, place: &mut Place<'_>) -> Result<(), Refusal> {
