@@ -37,7 +37,11 @@ fn request(list: &Value) -> Value {
 }
 
 fn yes(number: usize) -> Reply {
-    Reply::of_events(&Wire::Chat.events(&Wire::Chat.text("yes", number), number))
+    says("yes", number)
+}
+
+fn says(text: &str, number: usize) -> Reply {
+    Reply::of_events(&Wire::Chat.events(&Wire::Chat.text(text, number), number))
 }
 
 /// Makes a call of an owner: what has become of it.
@@ -342,9 +346,13 @@ fn words_for_an_error_go_with_what_they_may_quote() {
 fn a_redaction_names_the_answers_whose_requests_may_quote_it() {
     let recorder = Recorder::open();
     let session = [("x-session-id", "s")];
-    let ask = |list: &Value, number: usize| call(&recorder, recorder.client(), &session, &request(list), yes(number));
+    // It is the only thing that the two have in common.
+    let answer = "An answer that is long enough to be nobody else's, whoever it is that asks.";
+    let ask = |list: &Value, number: usize| {
+        call(&recorder, recorder.client(), &session, &request(list), says(answer, number))
+    };
     let first = ask(&json!([user("zq7xk9vw and more")]), 0);
-    let second = ask(&json!([user("zq7xk9vw alone"), model("yes"), user("on")]), 1);
+    let second = ask(&json!([user("zq7xk9vw alone"), model(answer), user("on")]), 1);
     assert_eq!((&second["how"], &second["conversation"]), (&json!("continued"), &first["conversation"]));
     let path = format!("/api/v1/conversations/{}", first["conversation"].as_str().unwrap());
     let redact = |message: u64| recorder.client().post(&format!("{path}/messages/{message}/redact"), &json!({})).ok();

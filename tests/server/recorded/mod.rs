@@ -3,10 +3,12 @@
 //! - `answers`: what a model says, as each wire says it. `said`: what a request, or a stored conversation, says, for comparing.
 //! - `sent`: requests byte for byte. `calls`: one call, however it ends. `fetched`: an answer that comes by a later one.
 //!   `misuse`: what clients and upstreams should not do.
-//! - `traffic`: the requests of real programs, in their order. `requirements`: the points of what makes a conversation.
+//! - `traffic`: the requests of real programs, in their order. `requirements`: the points of what makes a conversation. `echoes`: what
+//!   clients make of an answer before they send it again.
 
 pub(crate) mod answers;
 mod calls;
+mod echoes;
 mod fetched;
 mod misuse;
 mod requirements;

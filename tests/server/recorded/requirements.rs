@@ -9,63 +9,63 @@ use super::answers::Wire;
 use super::{Recorder, Reply, passed};
 
 /// Calls, and what is drawn of them.
-struct Case {
-    recorder: Recorder,
-    letters: Vec<String>,
-    drawn: Vec<String>,
+pub(super) struct Case {
+    pub(super) recorder: Recorder,
+    pub(super) letters: Vec<String>,
+    pub(super) drawn: Vec<String>,
     number: usize,
     /// What the last call was settled as.
-    last: Value,
+    pub(super) last: Value,
 }
 
-const CLAUDE: &str = "/v1/messages";
-const CHAT: &str = "/v1/chat/completions";
-const CODEX: &str = "/v1/responses";
+pub(super) const CLAUDE: &str = "/v1/messages";
+pub(super) const CHAT: &str = "/v1/chat/completions";
+pub(super) const CODEX: &str = "/v1/responses";
 
 /// How an answer ends.
-enum End {
+pub(super) enum End {
     Whole,
     /// After so many events.
     Cut(usize),
     Status(u16),
 }
-use End::{Cut, Status, Whole};
+pub(super) use End::{Cut, Status, Whole};
 
-fn user(text: &str) -> Value {
+pub(super) fn user(text: &str) -> Value {
     json!({ "role": "user", "content": text })
 }
 
-fn model(text: &str) -> Value {
+pub(super) fn model(text: &str) -> Value {
     json!({ "role": "assistant", "content": text })
 }
 
-fn text(text: &str) -> Value {
+pub(super) fn text(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
-fn call(id: &str, arguments: Value) -> Value {
+pub(super) fn call(id: &str, arguments: Value) -> Value {
     json!({ "type": "tool_use", "id": id, "name": "Bash", "input": arguments })
 }
 
-fn result(id: &str, text: &str) -> Value {
+pub(super) fn result(id: &str, text: &str) -> Value {
     json!({ "type": "tool_result", "tool_use_id": id, "content": text })
 }
 
-fn item(role: &str, text: &str) -> Value {
+pub(super) fn item(role: &str, text: &str) -> Value {
     json!({ "type": "message", "role": role, "content": [{ "type": "input_text", "text": text }] })
 }
 
-fn session(name: &str) -> Vec<(&str, &str)> {
+pub(super) fn session(name: &str) -> Vec<(&str, &str)> {
     vec![("x-claude-code-session-id", name)]
 }
 
 impl Case {
-    fn open() -> Self {
+    pub(super) fn open() -> Self {
         let recorder = Recorder::open();
         Self { recorder, letters: Vec::new(), drawn: Vec::new(), number: 0, last: Value::Null }
     }
 
-    fn body(path: &str, list: &[Value], more: &Value) -> Value {
+    pub(super) fn body(path: &str, list: &[Value], more: &Value) -> Value {
         let name = if path == CODEX {
             "input"
         } else if path.contains("enerate") {
@@ -79,7 +79,7 @@ impl Case {
     }
 
     /// A call, with fields beside its list, that gets this answer.
-    fn ask_with(
+    pub(super) fn ask_with(
         &mut self,
         path: &str,
         headers: &[(&str, &str)],
@@ -99,21 +99,21 @@ impl Case {
         self.draw(&exchange);
     }
 
-    fn ask(&mut self, path: &str, headers: &[(&str, &str)], list: &[Value], said: &[Value]) {
+    pub(super) fn ask(&mut self, path: &str, headers: &[(&str, &str)], list: &[Value], said: &[Value]) {
         self.ask_with(path, headers, list, &json!({}), said, &Whole);
     }
 
     /// A call of the Messages API in a session, answered with a text.
-    fn say(&mut self, of: &str, list: &[Value], answer: &str) {
+    pub(super) fn say(&mut self, of: &str, list: &[Value], answer: &str) {
         self.ask(CLAUDE, &session(of), list, &[text(answer)]);
     }
 
     /// A call of a chat of nobody's session, answered with a text.
-    fn chat(&mut self, list: &[Value], more: &Value, answer: &str) {
+    pub(super) fn chat(&mut self, list: &[Value], more: &Value, answer: &str) {
         self.ask_with(CHAT, &[], list, more, &[model(answer)], &Whole);
     }
 
-    fn draw(&mut self, exchange: &str) {
+    pub(super) fn draw(&mut self, exchange: &str) {
         let settled = self.recorder.settled(exchange);
         let conversation = settled["conversation"].as_str();
         let conversation = conversation.unwrap_or_else(|| panic!("{settled}: {}", self.recorder.running.log()));
@@ -136,11 +136,11 @@ impl Case {
     }
 
     /// The texts of a conversation as it is shown, by its letter.
-    fn shown(&self, letter: usize) -> Vec<String> {
+    pub(super) fn shown(&self, letter: usize) -> Vec<String> {
         super::said::by_messages(&self.recorder.messages(&self.letters[letter]))
     }
 
-    fn tags(&self, letter: usize) -> Vec<String> {
+    pub(super) fn tags(&self, letter: usize) -> Vec<String> {
         let path = format!("/api/v1/conversations/{}", self.letters[letter]);
         let described = self.recorder.client().get(&path).ok();
         let tags = described["tags"].as_array().cloned().unwrap_or_default();
@@ -148,7 +148,7 @@ impl Case {
     }
 }
 
-type Row = (u32, &'static str, &'static str, fn(&mut Case));
+pub(super) type Row = (u32, &'static str, &'static str, fn(&mut Case));
 
 const ROWS: &[Row] = &[
     (1, "a shared beginning joins nothing", "A* B* C*", |case| {
@@ -735,10 +735,10 @@ fn both_attempts(case: &mut Case) {
     case.say("s", &[user("hi"), model("the first"), user("on"), model("yes"), user("more")], "end");
 }
 
-#[test]
-fn each_point_of_what_makes_a_conversation_holds() {
+/// Each row is drawn as it says.
+pub(super) fn check(rows: &[Row]) {
     let mut wrong = Vec::new();
-    for (point, what, wanted, calls) in ROWS {
+    for (point, what, wanted, calls) in rows {
         let outcome = std::panic::catch_unwind(|| {
             let mut case = Case::open();
             calls(&mut case);
@@ -751,6 +751,11 @@ fn each_point_of_what_makes_a_conversation_holds() {
         }
     }
     assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn each_point_of_what_makes_a_conversation_holds() {
+    check(ROWS);
     let points: std::collections::BTreeSet<u32> = ROWS.iter().map(|(point, ..)| *point).collect();
     assert!(points.into_iter().eq(1..=17));
 }

@@ -65,6 +65,9 @@ fn compare_as_it_is(
     if was.len() == is.len() && was.iter().zip(&is).all(|(was, is)| is_same(was, is)) {
         return Some(Echo::Whole);
     }
+    if lacks_only_what_clients_leave_out(&recorded, &is, skips) {
+        return Some(Echo::Whole);
+    }
     if is_cut && begins(&was, &is) || lacks_calls(&was, &is) {
         return kept(before, answer, echoed, skips).map(Echo::Part);
     }
@@ -74,9 +77,42 @@ fn compare_as_it_is(
     None
 }
 
+/// Whether an echo lacks what the provider's own tools did, and has the words; or lacks the words, and has the calls. Clients keep
+/// the text of an answer alone, or its calls.
+fn lacks_only_what_clients_leave_out(recorded: &[&Chunk], is: &[Meaning<'_>], skips: fn(Role, &Chunk) -> bool) -> bool {
+    let own: Said<'_> = recorded.iter().filter(|chunk| !is_of_provider(chunk)).copied().collect();
+    let mut was = joined(&own, skips);
+    let is_named = |meaning: &Meaning<'_>| matches!(meaning, Meaning::Call { id, .. } if !id.is_empty());
+    if is.iter().all(is_named) {
+        // Only ids say whose calls they are.
+        was.retain(|meaning| matches!(meaning, Meaning::Call { .. }));
+        if !was.iter().all(is_named) {
+            return false;
+        }
+    }
+    !is.is_empty() && was.len() == is.len() && was.iter().zip(is).all(|(was, is)| is_same(was, is))
+}
+
+/// Whether a chunk is what a tool of the provider's did in an answer.
+fn is_of_provider(chunk: &Chunk) -> bool {
+    matches!(chunk.body, Body::Opaque { .. } | Body::ToolCall { server: true, .. } | Body::ToolResult { .. })
+}
+
 /// Whether a run says what is recorded, and nothing else.
 pub(super) fn same(was: &[&Chunk], is: &[&Chunk], skips: fn(Role, &Chunk) -> bool) -> bool {
     compare(&[], was, is, skips, false, false) == Some(Echo::Whole)
+}
+
+/// As [`same`], of calls whose ids are no others', whatever their arguments: clients clear those of old calls.
+pub(super) fn same_calls(was: &[&Chunk], is: &[&Chunk], skips: fn(Role, &Chunk) -> bool) -> bool {
+    let (was, is) = (joined(was, skips), joined(is, skips));
+    let is_same_call = |was: &Meaning<'_>, is: &Meaning<'_>| match (was, is) {
+        (Meaning::Call { id, name, .. }, Meaning::Call { id: other_id, name: other_name, .. }) => {
+            id == other_id && name == other_name && meaning::is_random(id, name)
+        }
+        _ => is_same(was, is),
+    };
+    was.len() == is.len() && was.iter().zip(&is).all(|(was, is)| is_same_call(was, is))
 }
 
 pub(super) fn chunks(messages: &[Message]) -> impl Iterator<Item = &Chunk> {
@@ -116,11 +152,11 @@ fn expand<'a>(echoed: &[&'a Chunk], recorded: &[&'a Chunk]) -> Said<'a> {
     expanded
 }
 
-/// What chunks mean, adjacent texts as one, without white space at the end of a text.
+/// What chunks mean, adjacent texts as one, without white space at the ends of a text.
 fn joined<'a>(chunks: &[&'a Chunk], skips: fn(Role, &Chunk) -> bool) -> Vec<Meaning<'a>> {
     let mut all: Vec<Meaning<'a>> = Vec::new();
     let said = chunks.iter().filter(|chunk| !skips(Role::Assistant, chunk));
-    for meaning in said.filter_map(|chunk| meaning::of(chunk)) {
+    for meaning in said.filter_map(|chunk| meaning::of_model(chunk)) {
         match (all.last_mut(), meaning) {
             (Some(Meaning::Text(before)), Meaning::Text(more)) => before.to_mut().push_str(&more),
             (_, meaning) => all.push(meaning),
@@ -128,11 +164,10 @@ fn joined<'a>(chunks: &[&'a Chunk], skips: fn(Role, &Chunk) -> bool) -> Vec<Mean
     }
     for meaning in &mut all {
         if let Meaning::Text(text) = meaning {
-            let length = text.trim_end_matches(|c: char| c.is_ascii_whitespace()).len();
-            match text {
-                Cow::Borrowed(borrowed) => *borrowed = borrowed.get(..length).unwrap_or_default(),
-                Cow::Owned(owned) => owned.truncate(length),
-            }
+            *text = match std::mem::take(text) {
+                Cow::Borrowed(text) => text.trim_ascii().into(),
+                Cow::Owned(text) => text.trim_ascii().to_owned().into(),
+            };
         }
     }
     all.retain(|meaning| !matches!(meaning, Meaning::Text(text) if text.is_empty()));
@@ -146,7 +181,11 @@ fn is_same(was: &Meaning<'_>, is: &Meaning<'_>) -> bool {
         (
             Meaning::Call { id, name, arguments },
             Meaning::Call { id: other_id, name: other_name, arguments: other_arguments },
-        ) => name == other_name && arguments == other_arguments && (id.is_empty() || id == other_id),
+        ) => {
+            // What was cut off within its arguments comes back as the client could read it.
+            let is_broken = meaning::is_broken(arguments) && !id.is_empty() && id == other_id;
+            name == other_name && (is_broken || arguments == other_arguments && (id.is_empty() || id == other_id))
+        }
         (Meaning::Item { id: Some(id), kind, .. }, Meaning::Item { id: Some(other_id), kind: other_kind, .. }) => {
             kind == other_kind && id == other_id
         }
@@ -245,7 +284,7 @@ impl<'a> Reader<'a> {
     fn of(echoed: &[&'a Chunk], skips: fn(Role, &Chunk) -> bool) -> Self {
         let is_thought = |chunk: &&&Chunk| matches!(chunk.body, Body::Thinking { .. });
         let thoughts = echoed.iter().filter(is_thought).copied().collect();
-        let is_said = |chunk: &&&Chunk| meaning::of(chunk).is_some() && !skips(Role::Assistant, chunk);
+        let is_said = |chunk: &&&Chunk| meaning::of_model(chunk).is_some() && !skips(Role::Assistant, chunk);
         Self { thoughts, said: echoed.iter().filter(is_said).copied().collect(), at: 0, taken: 0 }
     }
 
@@ -255,9 +294,11 @@ impl<'a> Reader<'a> {
             let is_there = self.thoughts.iter().any(|thought| is_same_thought(chunk, thought));
             return if is_there { Taken::Whole } else { Taken::Nothing };
         }
-        let Some(was) = meaning::of(chunk).filter(|_| !skips(Role::Assistant, chunk)) else { return Taken::Whole };
+        let Some(was) = meaning::of_model(chunk).filter(|_| !skips(Role::Assistant, chunk)) else {
+            return Taken::Whole;
+        };
         let Meaning::Text(was) = was else {
-            let next = self.said.get(self.at).and_then(|next| meaning::of(next));
+            let next = self.said.get(self.at).and_then(|next| meaning::of_model(next));
             if self.taken == 0 && next.is_some_and(|next| is_same(&was, &next)) {
                 self.at += 1;
                 return Taken::Whole;
@@ -269,6 +310,9 @@ impl<'a> Reader<'a> {
         while !left.trim_end_matches(|c: char| c.is_ascii_whitespace()).is_empty() {
             let text = self.said.get(self.at).and_then(|next| text(next)).and_then(|text| text.get(self.taken..));
             let Some(text) = text else { break };
+            if self.taken == 0 && !text.starts_with(|c: char| c.is_ascii_whitespace()) {
+                left = left.trim_ascii_start();
+            }
             if let Some(rest) = left.strip_prefix(text) {
                 left = rest;
                 (self.at, self.taken) = (self.at + 1, 0);
@@ -316,9 +360,10 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// The words of a text.
 fn text(chunk: &Chunk) -> Option<&str> {
     match &chunk.body {
-        Body::Text { text, .. } | Body::Refusal { text } => Some(text),
+        Body::Text { text, .. } | Body::Refusal { text } => Some(meaning::words(text)),
         _ => None,
     }
 }
@@ -373,7 +418,21 @@ mod tests {
             Chunk::from(Body::Opaque { provider: "p".into(), kind: "web_search_call".into(), json })
         };
         let (recorded, bare) = (search(r#"{"id":"ws_1","status":"completed","q":"x"}"#), search(r#"{"q":"x"}"#));
-        let whole: [(&[Chunk], &[Chunk]); 10] = [
+        let hosted = Chunk::from(Body::ToolCall {
+            id: "srv_1".into(),
+            name: "web_search".into(),
+            arguments: "{}".into(),
+            server: true,
+            signature: None,
+        });
+        let whole: [(&[Chunk], &[Chunk]); 17] = [
+            (&[text("\n\n a")], &[text("a")]),
+            (&[text("<think>hm</think>\n\na")], &[text("a")]),
+            (&[text("<think>hm</think>a")], &[text("<think>hm</think>a")]),
+            (&[text("a"), recorded.clone(), text("b")], &[text("ab")]),
+            (&[hosted, text("a"), call("1")], &[text("a"), call("1")]),
+            (&[text("I run it."), call("1"), call("2")], &[call("1"), call("2")]),
+            (&[Chunk::tool_call("1", "f", r#"{"a": "cut"#)], &[Chunk::tool_call("1", "f", r#"{"a":"cut"}"#)]),
             (std::slice::from_ref(&recorded), std::slice::from_ref(&bare)),
             (std::slice::from_ref(&recorded), &[search(r#"{"id":"ws_1","status":"in_progress"}"#)]),
             (&[text("a"), text("b")], &[text("ab")]),
@@ -388,12 +447,16 @@ mod tests {
         for (answer, echoed) in whole {
             assert_eq!(of(answer, echoed, false, false), Some(Echo::Whole), "{answer:?} {echoed:?}");
         }
-        let other: [(&[Chunk], &[Chunk]); 8] = [
+        let other: [(&[Chunk], &[Chunk]); 12] = [
+            (&[text("a"), recorded.clone()], &[text("b")]),
+            (&[text("a"), recorded.clone()], std::slice::from_ref(&bare)),
+            (&[text("a"), call(""), call("")], &[call("made up"), call("too")]),
+            (&[Chunk::tool_call("1", "f", r#"{"a": "cut"#)], &[Chunk::tool_call("2", "f", r#"{"a":"cut"}"#)]),
             (std::slice::from_ref(&recorded), &[search(r#"{"q":"y"}"#)]),
             (std::slice::from_ref(&recorded), &[search(r#"{"id":"ws_2","q":"x"}"#)]),
             (&[call("1")], &[call("2")]),
             (&[text("ab")], &[text("a")]),
-            (&[text(" a")], &[text("a")]),
+            (&[text("a b")], &[text("ab")]),
             (&[text("a"), call("1")], &[text("a")]),
             (&[call("1"), text("a")], &[call("1")]),
             (&[text("a")], &[]),

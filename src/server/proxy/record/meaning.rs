@@ -1,8 +1,8 @@
 //! What of a message bears meaning, and its digest: what two requests, or an answer and its echo, are compared by.
 //!
-//! It is an allow-list. Not in it: thinking, ids, `cache_control`, annotations, and every field that a client may add or leave out.
-//! Texts of one role that follow each other are one text, wherever messages and parts begin; the white space at the end of a
-//! text of the model does not count.
+//! It is an allow-list. Not in it: thinking, ids, `cache_control` and `cachePoint`, annotations, and every field that a client may
+//! add or leave out. Texts of one role that follow each other are one text, wherever messages and parts begin; the white space at
+//! the ends of a text of the model does not count.
 
 use std::borrow::Cow;
 
@@ -65,9 +65,32 @@ pub(super) fn of(chunk: &Chunk) -> Option<Meaning<'_>> {
             Some(other("audio", sound.map_or("", String::as_str)))
         }
         Body::File(file) => Some(other("file", file.data.as_ref().or(file.url.as_ref()).map_or("", String::as_str))),
+        // Where Amazon's caches may end: clients move it to the newest message.
+        Body::Opaque { kind, .. } | Body::Unknown { kind } if kind == "cachePoint" => None,
         Body::Opaque { kind, json, .. } => Some(opaque(kind, json.as_str())),
         Body::Unknown { kind } => Some(other("unknown", kind)),
     }
+}
+
+/// What a chunk of the model means.
+pub(super) fn of_model(chunk: &Chunk) -> Option<Meaning<'_>> {
+    if let (Body::Audio(_), Some(id)) = (&chunk.body, &chunk.id) {
+        // Clients send the id alone.
+        return Some(other("audio", id));
+    }
+    match of(chunk)? {
+        Meaning::Text(Cow::Borrowed(text)) => {
+            Some(words(text)).filter(|words| !words.is_empty()).map(|words| Meaning::Text(words.into()))
+        }
+        meaning => Some(meaning),
+    }
+}
+
+/// A text of the model without the thinking at its beginning. Servers of models leave it there that do not know the model's form
+/// (`<think>` of DeepSeek R1, Qwen and others); clients take it out before they send it again, as the models' cards ask.
+pub(super) fn words(text: &str) -> &str {
+    let Some(thought) = text.trim_ascii_start().strip_prefix("<think>") else { return text };
+    thought.split_once("</think>").map_or("", |(_, words)| words.trim_ascii_start())
 }
 
 /// Whether nobody gave a call its id: it goes by its name then, and by its number among those of the name.
@@ -130,6 +153,7 @@ fn output_bytes(output: &Output) -> Vec<u8> {
                         framed(&mut bytes, b'f', data.map_or(&[][..], |data| data.as_bytes()));
                     }
                     PartBody::Json { json } => framed(&mut bytes, b'j', &canonical(json.as_str())),
+                    PartBody::Unknown { kind } if kind == "cachePoint" => {}
                     PartBody::Unknown { kind } => framed(&mut bytes, b'u', kind.as_bytes()),
                 }
             }
@@ -145,6 +169,11 @@ fn framed(bytes: &mut Vec<u8>, kind: u8, what: &[u8]) {
     bytes.extend_from_slice(&[MARK, kind]);
     bytes.extend_from_slice(&(what.len() as u64).to_be_bytes());
     bytes.extend_from_slice(what);
+}
+
+/// Whether canonical arguments are no JSON: the answer was cut off within them.
+pub(super) fn is_broken(canonical: &[u8]) -> bool {
+    canonical.starts_with(&[MARK, b't'])
 }
 
 /// The arguments of a call as a JSON value, whatever they are written like: numbers are doubles, as JavaScript has them, of two
@@ -218,7 +247,7 @@ impl Key {
     }
 
     pub(super) fn running(&self) -> Running {
-        Running { mac: self.0.clone(), role: None, blank: Vec::new() }
+        Running { mac: self.0.clone(), role: None, is_in_text: false, blank: Vec::new() }
     }
 }
 
@@ -234,6 +263,8 @@ fn first_half(mac: Hmac<Sha256>) -> Digest {
 pub(super) struct Running {
     mac: Hmac<Sha256>,
     role: Option<Role>,
+    /// Whether a text of the model has begun.
+    is_in_text: bool,
     /// White space that counts only if more of the same text comes.
     blank: Vec<u8>,
 }
@@ -253,11 +284,12 @@ impl Running {
         }
         match meaning {
             Meaning::Text(text) if role == Role::Assistant => {
-                let said = text.trim_end_matches(|c: char| c.is_ascii_whitespace());
-                let (said, blank) = text.as_bytes().split_at(said.len());
+                let text = if self.is_in_text { text } else { text.trim_ascii_start() };
+                let (said, blank) = text.as_bytes().split_at(text.trim_ascii_end().len());
                 if !said.is_empty() {
                     self.mac.update(&std::mem::take(&mut self.blank));
                     self.mac.update(said);
+                    self.is_in_text = true;
                 }
                 self.blank.extend_from_slice(blank);
             }
@@ -281,6 +313,7 @@ impl Running {
 
     fn mark(&mut self, kind: u8, parts: &[&[u8]]) {
         self.blank.clear();
+        self.is_in_text = false;
         self.mac.update(&[MARK, kind]);
         for part in parts {
             self.mac.update(&(part.len() as u64).to_be_bytes());
@@ -305,6 +338,39 @@ pub(super) fn said<'m>(messages: impl IntoIterator<Item = &'m Message>) -> Vec<(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_model_thinks_in_its_text_is_no_part_of_its_words() {
+        let table = [
+            ("<think>\nhm\n</think>\n\nfour", "four"),
+            ("\n<think></think>four", "four"),
+            ("<think>it was cut", ""),
+            ("say <think>", "say <think>"),
+            ("</think> four", "</think> four"),
+        ];
+        for (text, wanted) in table {
+            assert_eq!(words(text), wanted);
+        }
+    }
+
+    #[test]
+    fn where_a_cache_may_end_is_compared_with_nothing() {
+        let json = crate::model::Json::new(r#"{"cachePoint":{"type":"default"}}"#).unwrap();
+        let point =
+            |kind: &str| Chunk::from(Body::Opaque { provider: "p".into(), kind: kind.into(), json: json.clone() });
+        assert!(of(&point("cachePoint")).is_none() && of(&point("guardContent")).is_some());
+    }
+
+    #[test]
+    fn white_space_around_a_text_of_the_model_does_not_count() {
+        let digest = |texts: &[&str]| {
+            let mut running = Key::new(&[1; 32]).running();
+            texts.iter().for_each(|text| running.say(Role::Assistant, &Meaning::Text((*text).into()), None));
+            running.digest()
+        };
+        assert_eq!(digest(&["\n\n", " a", " b ", "\n"]), digest(&["a b"]));
+        assert_ne!(digest(&["a", "b"]), digest(&["a", " b"]));
+    }
 
     #[test]
     fn numbers_and_names_make_no_id_random() {

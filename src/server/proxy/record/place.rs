@@ -26,10 +26,12 @@ use crate::model::{Body, Chunk, ConversationId, Message, Name, Role};
 const HIDDEN: usize = 64;
 /// Of late answers that come after a call, one more than are passed over.
 const LATE: usize = 5;
+/// The most messages between a question and its answer that are looked at.
+const BETWEEN: usize = 64;
 /// The most calls of one answer that are looked for, where they come back in turn.
 const IN_TURN: usize = 32;
 /// An answer of so many bytes is no other's by chance.
-const EVIDENCE: usize = 64;
+pub(super) const EVIDENCE: usize = 64;
 
 /// What came of looking.
 #[derive(Debug)]
@@ -81,7 +83,7 @@ impl<'a> Request<'a> {
         }
         match &self.scope.kept_elsewhere {
             Some(Elsewhere::Response(id)) => return self.after_response(id),
-            Some(Elsewhere::Conversation) => return self.at_the_end().map(Some),
+            Some(Elsewhere::Conversation) => return self.at_the_end(),
             None => {}
         }
         let asked = self.recorded(&self.turns.asked, |entry| self.is_same_question(entry))?;
@@ -90,8 +92,9 @@ impl<'a> Request<'a> {
         }
         for part in self.turns.parts.iter().rev() {
             let asked = self.recorded(&part.digest, |entry| self.is_in_scope(entry))?;
-            let in_vain =
-                |recorded: &&Recorded| siblings(recorded, &asked).into_iter().all(|one| self.was_in_vain(one));
+            let in_vain = |recorded: &&Recorded| {
+                siblings(recorded, &asked).into_iter().all(|one| self.was_in_vain(one) || one.says_nothing())
+            };
             if let Some(recorded) = asked.first().filter(in_vain) {
                 return Ok(Some(self.goes_on_unanswered(recorded, &asked, part)?));
             }
@@ -139,13 +142,20 @@ impl<'a> Request<'a> {
     }
 
     /// The provider has what came before, under a name: the request goes on where the last one of that name did.
-    fn at_the_end(&self) -> Result<Plan<'a>> {
-        let Some(id) = self.book.newest_in(&self.scope.digest)? else { return Ok(self.new_conversation()) };
+    fn at_the_end(&self) -> Result<Option<Plan<'a>>> {
+        let asked = self.recorded(&self.turns.asked, |entry| self.is_same_question(entry))?;
+        let siblings = asked.first().map(|newest| siblings(newest, &asked)).unwrap_or_default();
+        // What was answered may be asked again.
+        let is_unanswered = asked.first().is_some_and(|newest| is_last(newest, &siblings));
+        if is_unanswered && siblings.iter().all(|sibling| sibling.has_failed()) {
+            return self.repeated(&asked);
+        }
+        let Some(id) = self.book.newest_in(&self.scope.digest)? else { return Ok(Some(self.new_conversation())) };
         let name = self.book.own(id);
-        let Some(view) = self.book.store.log().view(&name)? else { return Ok(self.new_conversation()) };
+        let Some(view) = self.book.store.log().view(&name)? else { return Ok(Some(self.new_conversation())) };
         let (last_seq, next_message) = (view.last_seq(), view.head.next_message_index);
         let how = How::Continued;
-        Ok(Plan { name, last_seq, next_message, how, ..self.new_conversation() })
+        Ok(Some(Plan { name, last_seq, next_message, how, ..self.new_conversation() }))
     }
 
     fn is_users(&self, entry: &Entry) -> bool {
@@ -231,7 +241,9 @@ impl<'a> Request<'a> {
     fn goes_on_unanswered(&self, recorded: &Recorded, asked: &[Recorded], part: &Part) -> Result<Plan<'a>> {
         let siblings = siblings(recorded, asked);
         let mut plan = self.at(recorded);
-        plan.hide = answers_besides(&siblings, &[]);
+        let whole =
+            siblings.iter().filter(|sibling| sibling.says_nothing()).filter_map(|sibling| sibling.answer.as_ref());
+        plan.hide = answers_besides(&siblings, &whole.map(|answer| answer.stored.index).collect::<Vec<_>>());
         plan.rest = self.rest(part.messages, part.chunks);
         plan.prefill = self.turns.trailing().map_or(&[][..], |run| self.turns.run_messages(run));
         if !is_last(recorded, &siblings) {
@@ -243,8 +255,12 @@ impl<'a> Request<'a> {
     /// Leaves a conversation after what was asked. What was hidden of it since is hidden there, too: it was when it was asked.
     fn leave_after_question(&self, plan: &mut Plan<'a>, recorded: &Recorded) -> Result<()> {
         let log = self.book.store.log();
-        let last = recorded.entry.from.checked_sub(1);
-        let last = last.map(|index| self.book.message(&recorded.name, index)).transpose()?.flatten();
+        let Some(last) = recorded.entry.from.checked_sub(1) else {
+            // Nothing was asked that can be left.
+            *plan = self.new_conversation();
+            return Ok(());
+        };
+        let last = self.book.message(&recorded.name, last)?;
         let last = last.ok_or_else(|| Error::no_conversation(&recorded.name))?.last_seq;
         let view = reading::view(log, &recorded.name)?;
         plan.hide = hidden::removed_since(log, &view, last)?;
@@ -288,7 +304,11 @@ impl<'a> Request<'a> {
                 // A newer answer may be the whole of it, and may not be stored yet.
                 Some(Echo::Part(_)) if self.may_wait && (may_come || self.has_others()) => return Ok(Echoed::Wait),
                 Some(echo) => {
-                    return Ok(Echoed::Plan(Box::new(self.after_run(run, recorded, asked, answer, echo))));
+                    let plan = match self.is_apart(recorded, answer) {
+                        true => self.in_its_place(run, recorded, asked)?,
+                        false => self.after_run(run, recorded, asked, answer, echo),
+                    };
+                    return Ok(Echoed::Plan(Box::new(plan)));
                 }
                 None if answer.is_open => {
                     let said = || answer.stored.message.chunks.iter();
@@ -311,17 +331,23 @@ impl<'a> Request<'a> {
         };
         // A client may put words in the place of an answer that it has not got.
         if let Some(recorded) = asked.iter().find(in_vain).filter(|_| echoed.iter().all(is_text)) {
-            let siblings = siblings(recorded, asked);
-            let mut plan = self.at(recorded);
-            plan.hide = answers_besides(&siblings, &[]);
-            plan.kept = self.turns.run_messages(run).iter().cloned().map(kept_by_client).collect();
-            self.follow(&mut plan, run);
-            if !is_last(recorded, &siblings) {
-                self.leave_after_question(&mut plan, recorded)?;
-            }
-            return Ok(Echoed::Plan(Box::new(plan)));
+            return Ok(Echoed::Plan(Box::new(self.in_its_place(run, recorded, asked)?)));
         }
         Ok(Echoed::Nothing)
+    }
+
+    /// After a question that was asked, with what the client has in the place of its answer.
+    fn in_its_place(&self, run: &Run, recorded: &Recorded, asked: &[Recorded]) -> Result<Plan<'a>> {
+        let siblings = siblings(recorded, asked);
+        let mut plan = self.at(recorded);
+        plan.hide = answers_besides(&siblings, &[]);
+        plan.kept = self.turns.run_messages(run).iter().cloned().map(kept_by_client).collect();
+        self.follow(&mut plan, run);
+        let is_apart = siblings.iter().filter_map(|one| one.answer.as_ref()).any(|one| self.is_apart(recorded, one));
+        if is_apart || !is_last(recorded, &siblings) {
+            self.leave_after_question(&mut plan, recorded)?;
+        }
+        Ok(plan)
     }
 
     /// The calls of one answer come back in turn, each with its result: the last run is an echo together with those before it that
@@ -442,6 +468,15 @@ impl<'a> Request<'a> {
             |stored: &StoredMessage| stored.message.role == Role::Assistant && stored.state == MessageState::Streaming;
         let shown = self.book.store.messages(&recorded.name, end_of(recorded, siblings), LATE);
         shown.map_or(true, |shown| shown.len() == LATE || !shown.iter().all(is_late))
+    }
+
+    /// Whether something else comes between a question and its answer: it was asked while the answer was on its way.
+    fn is_apart(&self, recorded: &Recorded, answer: &Answer) -> bool {
+        let (from, index) = (recorded.entry.from, answer.stored.index);
+        let between = usize::try_from(index.saturating_sub(from)).unwrap_or(usize::MAX);
+        let asks = |stored: &StoredMessage| stored.message.role != Role::Assistant && stored.index < index;
+        let shown = || self.book.store.messages(&recorded.name, from, between.min(BETWEEN));
+        between > 0 && shown().is_ok_and(|shown| shown.iter().any(asks))
     }
 
     /// Whether an answer was hidden, as another one was taken for the one that lives.

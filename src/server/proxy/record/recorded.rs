@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::around::{About, END_FIELD};
 use super::book::{Book, Entry};
-use super::meaning::Digest;
+use super::meaning::{self, Digest};
 use super::plan::Request;
 use crate::error::{Error, Result};
 use crate::history::{MessageState, StoredMessage};
@@ -42,7 +42,13 @@ pub(super) struct Answer {
 impl Recorded {
     /// Whether there is no answer that a client takes for one.
     pub(super) fn has_failed(&self) -> bool {
-        self.answer.as_ref().is_none_or(|answer| answer.is_cut)
+        self.answer.as_ref().is_none_or(|answer| answer.is_cut || answer.stored.message.chunks.is_empty())
+    }
+
+    /// Whether its answer is whole, and has nothing that clients send again: it is empty, or thinking alone.
+    pub(super) fn says_nothing(&self) -> bool {
+        let says = |chunk: &Chunk| meaning::of_model(chunk).is_some();
+        self.answer.as_ref().is_some_and(|answer| !answer.is_cut && !answer.stored.message.chunks.iter().any(says))
     }
 
     pub(super) fn runs(&self) -> bool {
@@ -57,7 +63,8 @@ impl Answer {
         let is_lost = is_interrupted && stored.message.metadata.extra.get(END_FIELD).is_none();
         let reason = stored.message.finish_reason.as_ref();
         let has_failed = matches!(reason, Some(FinishReason::Interrupted | FinishReason::Error));
-        let is_cut = is_open || is_interrupted || has_failed || is_queued(reason) || is_undelivered(&stored);
+        let is_cut = is_open || is_interrupted || has_failed || is_queued(reason);
+        let is_cut = is_cut || is_undelivered(&stored) || ends_within_a_call(&stored);
         Self { stored, is_open, is_cut, is_lost }
     }
 
@@ -170,6 +177,14 @@ fn is_undelivered(stored: &StoredMessage) -> bool {
         serde_json::from_str::<serde_json::Value>(end.as_str())
             .is_ok_and(|end| end.get("delivered") == Some(&false.into()))
     })
+}
+
+/// Whether a limit of tokens has cut an answer off in the arguments of a call. No client can send these as they are.
+fn ends_within_a_call(stored: &StoredMessage) -> bool {
+    let last = stored.message.chunks.last().map(|chunk| &chunk.body);
+    let is_broken = |arguments: &str| meaning::is_broken(&meaning::canonical(arguments));
+    stored.message.finish_reason == Some(FinishReason::Length)
+        && matches!(last, Some(Body::ToolCall { arguments, .. }) if is_broken(arguments))
 }
 
 /// Whether an answer has ended, and not as answers do.

@@ -4,13 +4,50 @@
 use std::collections::HashSet;
 
 use super::book::How;
-use super::echo::{self, chunks, is_text, same};
+use super::echo::{self, chunks, is_text, same, same_calls};
 use super::meaning::{is_random, said};
+use super::place::EVIDENCE;
 use super::plan::{Echoed, Plan, Request, kept_by_client};
 use super::recorded::has_failed;
+use super::turns::Run;
 use crate::error::{Error, Result};
 use crate::history::{MessageState, StoredMessage};
+use crate::log::View;
 use crate::model::{Body, Chunk, ConversationId, Message, Role};
+
+/// What says that a conversation is the one whose past was rewritten: `OK` may be anybody's answer.
+#[derive(Default)]
+struct Evidence {
+    /// Bytes of the model's texts that came back.
+    bytes: usize,
+    is_enough: bool,
+}
+
+impl Evidence {
+    /// Takes what came back of an answer.
+    fn take(&mut self, echoed: &[&Chunk]) {
+        for chunk in echoed {
+            match &chunk.body {
+                Body::Text { text, .. } => self.bytes += text.len(),
+                Body::ToolCall { id, name, .. } => self.is_enough |= is_random(id, name),
+                _ => {}
+            }
+        }
+        self.is_enough |= self.bytes >= EVIDENCE;
+    }
+}
+
+fn is_models(stored: &StoredMessage) -> bool {
+    stored.message.role == Role::Assistant
+}
+
+fn is_call(chunk: &&Chunk) -> bool {
+    matches!(chunk.body, Body::ToolCall { server: false, .. })
+}
+
+fn is_result(chunk: &Chunk) -> bool {
+    matches!(chunk.body, Body::ToolResult { .. })
+}
 
 /// The newest conversations of a session whose past a client may have rewritten; and the messages of each that are looked at first.
 const REWRITTEN: usize = 8;
@@ -44,8 +81,9 @@ impl<'a> Request<'a> {
         let (Some(answer), Some(run)) = (answer, self.turns.runs.first()) else { return Ok(false) };
         let echoed: Vec<&Chunk> = chunks(self.turns.run_messages(run)).collect();
         let said: Vec<&Chunk> = answer.message.chunks.iter().collect();
-        let is_call = |chunk: &&Chunk| matches!(&chunk.body, Body::ToolCall { id, name, .. } if is_random(id, name));
-        let is_evident = said.iter().any(is_call) || self.begins_as(messages.first());
+        let mut evidence = Evidence { is_enough: self.begins_as(messages.first()), ..Evidence::default() };
+        evidence.take(&said);
+        let is_evident = evidence.is_enough;
         Ok(is_evident && echo::may_become(&said, &echoed, self.skips))
     }
 
@@ -65,19 +103,32 @@ impl<'a> Request<'a> {
         let is_writing = self.exchanges.is_writing(self.book.owner, id);
         let Some(view) = self.book.store.log().view(&name)? else { return Ok(Echoed::Nothing) };
         let Some(messages) = self.readable(self.book.store.load_raw(&name))? else { return Ok(Echoed::Nothing) };
+        match self.whole(&view, &messages, is_newest, is_writing) {
+            Echoed::Nothing if is_newest => Ok(self.in_part(&view, &messages, is_writing)),
+            found => Ok(found),
+        }
+    }
+
+    /// All that the model said there is in the request.
+    fn whole(&self, view: &View, messages: &[StoredMessage], is_newest: bool, is_writing: bool) -> Echoed<'a> {
         let mut runs = self.turns.runs.iter();
+        // Of an older conversation the beginning says that it is the one.
+        let mut evidence =
+            Evidence { is_enough: !is_newest || self.begins_as(messages.first()), ..Evidence::default() };
         let (mut last, mut hide, mut kept, mut rewritten) = (None, Vec::new(), Vec::new(), Vec::new());
-        let mut rest = messages.as_slice();
+        let mut rest = messages;
         let mut given_from = 0;
         while let Some(first) = rest.iter().position(|stored| stored.message.role == Role::Assistant) {
             let from = rest.get(first..).unwrap_or_default();
             let length = from.iter().position(|stored| stored.message.role != Role::Assistant).unwrap_or(from.len());
             let (answers, after) = from.split_at_checked(length).unwrap_or_default();
             let recorded: Vec<&Chunk> = answers.iter().flat_map(|stored| &stored.message.chunks).collect();
-            let Some(run) = runs.next() else { return Ok(Echoed::Nothing) };
-            let was = rest.iter().take(first).map(|stored| &stored.message);
-            if said(was) != said(self.turns.messages.get(given_from..run.first).unwrap_or_default()) {
+            let Some(run) = runs.next() else { return Echoed::Nothing };
+            let was = said(rest.iter().take(first).map(|stored| &stored.message));
+            if was != said(self.turns.messages.get(given_from..run.first).unwrap_or_default()) {
                 rewritten.extend(given_from..run.first);
+            } else {
+                evidence.is_enough |= !was.is_empty();
             }
             given_from = run.end;
             let echoed: Vec<&Chunk> = chunks(self.turns.run_messages(run)).collect();
@@ -88,36 +139,132 @@ impl<'a> Request<'a> {
                 hide = answers.iter().map(|stored| (stored.index, None)).collect();
                 kept = self.turns.run_messages(run).iter().cloned().map(kept_by_client).collect();
             } else if self.may_wait && self.may_end_as(answers, after, &recorded, &echoed) {
-                return Ok(Echoed::Wait);
+                return Echoed::Wait;
             } else if !is_whole || !same(&recorded, &echoed, self.skips) {
-                return Ok(Echoed::Nothing);
+                if !is_whole || !same_calls(&recorded, &echoed, self.skips) {
+                    return Echoed::Nothing;
+                }
+                rewritten.extend(run.first..run.end);
             }
+            evidence.take(&echoed);
             last = answers.last().map(|stored| (run, stored.index));
             rest = after;
         }
         if self.may_wait && runs.len() == 1 && is_writing {
-            return Ok(Echoed::Wait);
+            return Echoed::Wait;
         }
         // After the last answer nothing was asked that the request does not ask.
-        let is_over = rest.is_empty() && (is_newest || runs.len() == 0);
-        let Some((run, answer)) = last.filter(|_| is_over) else { return Ok(Echoed::Nothing) };
+        let is_over = rest.is_empty() && (is_newest || runs.len() == 0) && evidence.is_enough;
+        let Some((run, answer)) = last.filter(|_| is_over) else { return Echoed::Nothing };
+        let plan = Plan { hide, kept, rewritten, ..self.after_rewritten(view, run, answer) };
+        Echoed::Plan(Box::new(plan))
+    }
+
+    /// After an answer of a conversation whose past the client has rewritten.
+    fn after_rewritten(&self, view: &View, run: &Run, answer: u64) -> Plan<'a> {
         let mut plan = Plan {
-            name,
+            name: self.book.own(view.id),
             last_seq: view.last_seq(),
             next_message: view.head.next_message_index,
             leave_at: None,
-            hide,
-            kept,
+            hide: Vec::new(),
+            kept: Vec::new(),
             rest: Vec::new(),
             prefill: &[],
             run: None,
             answer_before: Some(answer),
             calls: None,
             how: How::Continued,
-            rewritten,
+            rewritten: Vec::new(),
         };
         self.follow(&mut plan, run);
-        Ok(Echoed::Plan(Box::new(plan)))
+        plan
+    }
+
+    /// The client has left out what came first, or calls with their results: what it has of the model is the end of what was said
+    /// there, but for such calls. Compared from the end.
+    fn in_part(&self, view: &View, messages: &[StoredMessage], is_writing: bool) -> Echoed<'a> {
+        let mut groups: Vec<&[StoredMessage]> =
+            messages.chunk_by(|one, next| is_models(one) == is_models(next)).collect();
+        if self.may_wait && is_writing && self.may_be_answered(&groups) {
+            return Echoed::Wait;
+        }
+        let mut evidence = Evidence::default();
+        let (mut last, mut rewritten, mut matched) = (None, Vec::new(), 0);
+        let mut given_until = None;
+        for run in self.turns.runs.iter().rev() {
+            let mut given = Vec::new();
+            let echoed: Vec<&Chunk> = chunks(self.turns.run_messages(run)).collect();
+            let answers = loop {
+                let Some(group) = groups.pop() else { return Echoed::Nothing };
+                if !group.first().is_some_and(is_models) {
+                    // After the last answer nothing was asked that the request does not ask.
+                    if last.is_none() {
+                        return Echoed::Nothing;
+                    }
+                    given.splice(0..0, group);
+                    continue;
+                }
+                let recorded: Vec<&Chunk> = group.iter().flat_map(|stored| &stored.message.chunks).collect();
+                if last.is_none() && self.may_wait && self.may_end_as(group, &[], &recorded, &echoed) {
+                    return Echoed::Wait;
+                }
+                let is_whole = group.iter().all(|stored| stored.state == MessageState::Complete);
+                if is_whole && same(&recorded, &echoed, self.skips) {
+                    break group;
+                }
+                // Calls that were answered may be left out, with their results.
+                if last.is_none() || !is_whole || !recorded.last().is_some_and(is_call) {
+                    return Echoed::Nothing;
+                }
+                given.retain(|stored: &&StoredMessage| !stored.message.chunks.iter().all(is_result));
+            };
+            if let Some(until) = given_until {
+                let given = said(given.iter().map(|stored| &stored.message));
+                if given != said(self.turns.messages.get(run.end..until).unwrap_or_default()) {
+                    rewritten.extend(run.end..until);
+                }
+            }
+            given_until = Some(run.first);
+            evidence.take(&echoed);
+            matched += 1;
+            if last.is_none() {
+                last = answers.last().map(|stored| (run, stored.index));
+            }
+        }
+        let is_call_group = |group: &&[StoredMessage]| {
+            let last = group.last().and_then(|stored| stored.message.chunks.last());
+            !group.first().is_some_and(is_models) || last.is_some_and(|chunk| is_call(&chunk))
+        };
+        // What a client asks beside a conversation may quote the end of it.
+        let is_evident = groups.iter().all(is_call_group) || self.scope.wanted.is_some() || matched > 1;
+        let Some((run, answer)) = last.filter(|_| is_evident && evidence.is_enough) else { return Echoed::Nothing };
+        let first = self.turns.messages.get(..given_until.unwrap_or_default()).unwrap_or_default();
+        let given = groups.iter().copied().filter(|group| !group.first().is_some_and(is_models)).flatten();
+        let given = given.map(|stored| &stored.message).filter(|message| !message.chunks.iter().all(is_result));
+        let newest = groups.last().copied().unwrap_or_default().iter().map(|stored| &stored.message);
+        if ![said(given), said(newest)].contains(&said(first)) {
+            rewritten.extend(0..first.len());
+        }
+        rewritten.sort_unstable();
+        Echoed::Plan(Box::new(Plan { rewritten, ..self.after_rewritten(view, run, answer) }))
+    }
+
+    /// Whether the last run may be the answer to what was asked last, of which nothing is stored yet: the run before it is the
+    /// answer before.
+    fn may_be_answered(&self, groups: &[&[StoredMessage]]) -> bool {
+        let mut newest = groups.iter().rev();
+        if newest.next().is_none_or(|asked| asked.first().is_some_and(is_models)) {
+            return false;
+        }
+        match (self.turns.runs.iter().rev().nth(1), newest.next()) {
+            (Some(run), Some(answers)) => {
+                let recorded: Vec<&Chunk> = answers.iter().flat_map(|stored| &stored.message.chunks).collect();
+                let echoed: Vec<&Chunk> = chunks(self.turns.run_messages(run)).collect();
+                same(&recorded, &echoed, self.skips)
+            }
+            _ => self.scope.wanted.is_some(),
+        }
     }
 
     /// Whether the last answer of a conversation is not all stored yet, and may become the one that a run is the echo of.
@@ -138,6 +285,8 @@ impl<'a> Request<'a> {
         let text = |chunk: &Chunk| if let Body::Text { text, .. } = &chunk.body { text.clone() } else { String::new() };
         let words = |message: &Message| message.chunks.iter().map(text).collect::<String>();
         let was = words(&recorded.message);
-        recorded.message.role == first.role && !was.is_empty() && words(first).starts_with(&was)
+        // `high` does not begin with the words `hi`.
+        let goes_on = |rest: &str| !rest.starts_with(char::is_alphanumeric);
+        recorded.message.role == first.role && !was.is_empty() && words(first).strip_prefix(&was).is_some_and(goes_on)
     }
 }

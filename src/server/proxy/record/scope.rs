@@ -117,6 +117,8 @@ impl Scope {
         let branch = said.filter(|branch| session.as_ref() != Some(branch));
         let user = (user_parts.is_none() && in_text.is_none()).then(|| user(key, request)).flatten();
         let kind = kind(headers, &turn, request, branch.is_some());
+        // What the provider keeps is one history, whatever it is asked for.
+        let kind = if kept_elsewhere.is_some() && kind == Kind::Side { Kind::Main } else { kind };
         let digest = |branch: Option<&str>, kind: Kind| {
             let parts: [&[u8]; 3] = match &session {
                 Some(session) => [b"session", session.as_bytes(), branch.unwrap_or_default().as_bytes()],

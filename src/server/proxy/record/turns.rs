@@ -78,7 +78,7 @@ impl Turns {
             if is_models {
                 runs.push(Run { first: at, end, before: running.digest(), calls: ids.digest() });
                 for chunk in chunks(part).map(|(_, chunk)| chunk).filter(|chunk| !skips(Role::Assistant, chunk)) {
-                    if let Some(meaning) = meaning::of(chunk) {
+                    if let Some(meaning) = meaning::of_model(chunk) {
                         running.say(Role::Assistant, &meaning, None);
                         if let Meaning::Call { id, .. } = meaning {
                             ids.say(Role::User, &Meaning::Reference(id.to_owned()), None);

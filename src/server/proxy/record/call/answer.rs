@@ -340,6 +340,10 @@ impl Answer {
         let status = self.head.as_ref().map(|head| head.status);
         let first = self.voices.first();
         let state = match (self.unrecorded, status) {
+            (Some(State::Cut), Some(status)) if !status.is_success() => {
+                self.no_answer = Some("the upstream answered before the whole request had come".to_owned());
+                State::Failed
+            }
             (Some(known @ (State::TooLarge | State::Cut | State::NoSession)), _) => return Ok(known),
             (Some(unrecorded), _) => unrecorded,
             (None, Some(status)) if !status.is_success() => State::Failed,
