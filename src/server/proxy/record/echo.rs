@@ -77,15 +77,16 @@ fn compare_as_it_is(
     None
 }
 
-/// Whether an echo lacks what the provider's own tools did, and has the words; or lacks the words, and has the calls. Clients keep
-/// the text of an answer alone, or its calls.
+/// Whether an echo lacks what the provider's own tools did, and has the words; or lacks the words before the calls, and has the
+/// calls. Clients keep the text of an answer alone, or its calls.
 fn lacks_only_what_clients_leave_out(recorded: &[&Chunk], is: &[Meaning<'_>], skips: fn(Role, &Chunk) -> bool) -> bool {
     let own: Said<'_> = recorded.iter().filter(|chunk| !is_of_provider(chunk)).copied().collect();
     let mut was = joined(&own, skips);
     let is_named = |meaning: &Meaning<'_>| matches!(meaning, Meaning::Call { id, .. } if !id.is_empty());
     if is.iter().all(is_named) {
         // Only ids say whose calls they are.
-        was.retain(|meaning| matches!(meaning, Meaning::Call { .. }));
+        let words = was.iter().take_while(|meaning| matches!(meaning, Meaning::Text(_))).count();
+        was.drain(..words);
         if !was.iter().all(is_named) {
             return false;
         }
