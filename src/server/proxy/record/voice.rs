@@ -40,6 +40,8 @@ pub(super) struct Place<'a> {
     pub(super) secrets: &'a Secrets,
     /// What is known of the request: a field of the message.
     pub(super) about: &'a mut dyn FnMut() -> Option<(&'static str, Json)>,
+    /// Is told the message's index when it begins.
+    pub(super) begun: &'a dyn Fn(u64),
     /// The conversation's last seq, if nothing may have been written since.
     pub(super) expected: Option<u64>,
     /// What is known at the end.
@@ -167,6 +169,7 @@ impl Voice {
         }
         match place.store.begin_with(&place.name, Role::Assistant, metadata, &options)? {
             Begun::Writer(writer) => {
+                (place.begun)(writer.message_index());
                 self.message = Some(writer.message_index());
                 self.writer = Some(writer);
                 Ok(())

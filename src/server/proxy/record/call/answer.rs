@@ -219,13 +219,12 @@ impl Answer {
                 name: name.clone(),
                 secrets: &self.call.asked.secrets,
                 about: &mut of_request,
+                // Who stops the answer at once knows by it that this server writes it.
+                begun: &|message| self.call.app.exchanges.writes(self.call.exchange(), message),
                 expected: self.expected,
                 end: &|| Some((END_FIELD, self.end().ok()?)),
             };
             let taken = take(voice, &mut place);
-            if let (Ok(true), Some(message)) = (&taken, voice.message) {
-                self.call.app.exchanges.writes(self.call.exchange(), message);
-            }
             let noted = match taken {
                 Ok(true) if choice > 0 => self.note_choice(placed, voice.id),
                 taken => taken.map(drop),
