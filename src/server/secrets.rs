@@ -34,9 +34,7 @@ const ADDRESSES: &[&str] = &["serverurl", "url", "apibase", "baseurl", "endpoint
 const PARTS: &[&str] = &["key", "token", "secret", "passw", "credential", "auth", "headers", "url", "base", "endpoint"];
 const PERSONAL_PARTS: &[&str] = &["device", "account", "installation", "user", "connection"];
 /// Fields of a JSON Schema: a name in there is that of a value which a model gives.
-const OF_SCHEMAS: &[&str] = &["properties", "$ref", "anyOf", "oneOf", "allOf", "enum", "$defs"];
-/// Fields that describe what a tool takes.
-const SCHEMAS: &[&str] = &["inputschema", "parameters"];
+const SCHEMAS: &[&str] = &["properties", "patternproperties", "$defs", "definitions"];
 
 /// Whether a JSON text may hold one of these: a look that costs less than reading it.
 pub(super) fn may_be_in(text: &str) -> bool {
@@ -56,13 +54,8 @@ fn is_key_text(name: &str, within: &str) -> bool {
     is_key || name == "key" && is_one(HOLDERS, within)
 }
 
-/// Whether a value describes values, as JSON Schema does.
-fn is_schema(name: &str, fields: &Map<String, Value>) -> bool {
-    OF_SCHEMAS.iter().any(|known| fields.contains_key(*known)) || is_one(SCHEMAS, name) && fields.contains_key("type")
-}
-
-/// Replaces keys and personal ids at any depth, but in JSON Schemas. Whether there were some. The parser bounds how deep values are
-/// nested.
+/// Replaces keys and personal ids at any depth, but among the names of JSON Schemas. Whether there were some. The parser bounds
+/// how deep values are nested.
 pub(super) fn replace(value: &mut Value, with: &impl Fn(&Value) -> String) -> bool {
     replace_in(value, "", with)
 }
@@ -78,7 +71,7 @@ fn replace_in(value: &mut Value, within: &str, with: &impl Fn(&Value) -> String)
     match value {
         // All of them are looked at.
         Value::Array(items) => items.iter_mut().fold(false, |found, item| replace_in(item, within, with) | found),
-        Value::Object(fields) if !is_schema(within, fields) => replace_fields(fields, within, with),
+        Value::Object(fields) if !is_one(SCHEMAS, within) => replace_fields(fields, within, with),
         Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }

@@ -9,7 +9,7 @@ use super::meaning::{is_random, said};
 use super::place::EVIDENCE;
 use super::plan::{Echoed, Plan, Request, kept_by_client};
 use super::recorded::has_failed;
-use super::turns::Run;
+use super::turns::{Run, is_result};
 use crate::error::{Error, Result};
 use crate::history::{MessageState, StoredMessage};
 use crate::log::View;
@@ -43,10 +43,6 @@ fn is_models(stored: &StoredMessage) -> bool {
 
 fn is_call(chunk: &&Chunk) -> bool {
     matches!(chunk.body, Body::ToolCall { server: false, .. })
-}
-
-fn is_result(chunk: &Chunk) -> bool {
-    matches!(chunk.body, Body::ToolResult { .. })
 }
 
 /// The newest conversations of a session whose past a client may have rewritten; and the messages of each that are looked at first.

@@ -222,7 +222,7 @@ impl<'a> Open<'a> {
     }
 }
 
-fn is_result(chunk: &Chunk) -> bool {
+pub(super) fn is_result(chunk: &Chunk) -> bool {
     matches!(chunk.body, Body::ToolResult { .. })
 }
 

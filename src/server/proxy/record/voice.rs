@@ -40,7 +40,7 @@ pub(super) struct Place<'a> {
     pub(super) secrets: &'a Secrets,
     /// What is known of the request: a field of the message.
     pub(super) about: &'a mut dyn FnMut() -> Option<(&'static str, Json)>,
-    /// Is told the message's index when it begins.
+    /// Called with the index of the message when the message begins.
     pub(super) begun: &'a dyn Fn(u64),
     /// The conversation's last seq, if nothing may have been written since.
     pub(super) expected: Option<u64>,
