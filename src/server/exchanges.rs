@@ -206,6 +206,14 @@ impl Exchanges {
         self.lock().values().any(is_it)
     }
 
+    /// Whether a call is on its way in a conversation whose client has seen its answer begin, or fail, and of which no word is
+    /// stored yet.
+    pub(crate) fn may_have_failed(&self, owner: &str, conversation: ConversationId) -> bool {
+        let is_it = |running: &Running| running.owner == owner && running.conversation == Some(conversation);
+        let says_nothing = |running: &Running| running.is_answered && running.messages.is_empty();
+        self.lock().values().any(|running| is_it(running) && says_nothing(running))
+    }
+
     /// Returns once none is recorded any more.
     pub(crate) async fn none(&self) {
         loop {

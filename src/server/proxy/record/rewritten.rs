@@ -95,14 +95,35 @@ impl<'a> Request<'a> {
     /// `is_newest`: of the newest conversation a later answer may have been lost.
     fn rewritten_in(&self, id: ConversationId, is_newest: bool) -> Result<Echoed<'a>> {
         let name = self.book.own(id);
+        if self.may_wait && self.exchanges.may_have_failed(self.book.owner, id) {
+            return Ok(Echoed::Wait);
+        }
         // Asked before the look at the log: what has ended by then is all there.
         let is_writing = self.exchanges.is_writing(self.book.owner, id);
         let Some(view) = self.book.store.log().view(&name)? else { return Ok(Echoed::Nothing) };
-        let Some(messages) = self.readable(self.book.store.load_raw(&name))? else { return Ok(Echoed::Nothing) };
-        match self.whole(&view, &messages, is_newest, is_writing) {
-            Echoed::Nothing if is_newest => Ok(self.in_part(&view, &messages, is_writing)),
-            found => Ok(found),
+        let Some(mut messages) = self.readable(self.book.store.load_raw(&name))? else { return Ok(Echoed::Nothing) };
+        let answer = messages.iter().rfind(|stored| is_models(stored)).map(|stored| stored.index);
+        let asked = messages.iter().rev().take_while(|stored| !is_models(stored)).map(|stored| stored.index);
+        let mut hide: Vec<u64> = asked.collect();
+        // What the client asks in another way now, as it got no answer.
+        if let Some(last) = hide.first()
+            && self.asked_in_vain(id, answer)?.is_some_and(|entry| *last < entry.from)
+        {
+            messages.truncate(messages.len() - hide.len());
+        } else {
+            hide.clear();
         }
+        let found = match self.whole(&view, &messages, is_newest, is_writing) {
+            Echoed::Nothing if is_newest => self.in_part(&view, &messages, is_writing),
+            found => found,
+        };
+        Ok(match found {
+            Echoed::Plan(mut plan) => {
+                plan.hide.extend(hide.into_iter().map(|asked| (asked, None)));
+                Echoed::Plan(plan)
+            }
+            found => found,
+        })
     }
 
     /// All that the model said there is in the request.
