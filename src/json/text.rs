@@ -126,8 +126,7 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
 }
 
 pub(crate) fn has_line_break(text: &str) -> bool {
-    // Large texts pass here: bytes are looked at together, characters one by one.
-    text.as_bytes().iter().any(|byte| matches!(byte, b'\n' | b'\r'))
+    memchr::memchr2(b'\n', b'\r', text.as_bytes()).is_some()
 }
 
 /// JSON text without white space between its tokens.
@@ -308,6 +307,14 @@ impl Strings {
             _ => {}
         }
         !self.inside
+    }
+
+    /// How many of the bytes that come next are within the string that has begun, and do not end it.
+    pub(crate) fn same(self, next: &[u8]) -> usize {
+        match self {
+            Self { inside: true, escaped: false } => memchr::memchr2(b'"', b'\\', next).unwrap_or(next.len()),
+            _ => 0,
+        }
     }
 
     /// Whether a string has begun that has not ended.

@@ -1,5 +1,7 @@
 //! JSON values that follow each other: lines of JSON, an array of objects as it grows, one object over many lines.
 
+use memchr::memchr2;
+
 use crate::json::text::Strings;
 
 /// What is in the text.
@@ -25,7 +27,22 @@ impl Documents {
         self.bytes.len()
     }
 
-    pub(crate) fn push(&mut self, byte: u8, out: &mut Vec<Found>) {
+    pub(crate) fn push(&mut self, mut bytes: &[u8], out: &mut Vec<Found>) {
+        while let Some((first, rest)) = bytes.split_first() {
+            self.take(*first, out);
+            // What only goes on is taken at once.
+            let length = match self.depth {
+                0 if self.bytes.is_empty() => 0,
+                0 => memchr2(b'{', b'\n', rest).unwrap_or(rest.len()),
+                _ => self.strings.same(rest),
+            };
+            let (same, rest) = rest.split_at_checked(length).unwrap_or((rest, &[]));
+            self.bytes.extend_from_slice(same);
+            bytes = rest;
+        }
+    }
+
+    fn take(&mut self, byte: u8, out: &mut Vec<Found>) {
         if self.depth == 0 {
             return self.between(byte, out);
         }
@@ -76,9 +93,9 @@ impl Documents {
 mod tests {
     use super::*;
 
-    fn found(text: &str) -> (Vec<String>, bool) {
+    fn found(text: &str, size: usize) -> (Vec<String>, bool) {
         let (mut documents, mut out) = (Documents::default(), Vec::new());
-        text.bytes().for_each(|byte| documents.push(byte, &mut out));
+        text.as_bytes().chunks(size).for_each(|piece| documents.push(piece, &mut out));
         let is_cut = documents.finish(&mut out).is_some();
         let found = out.into_iter().map(|found| match found {
             Found::Object(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -101,7 +118,10 @@ mod tests {
             ("", &[], false),
         ];
         for (text, wanted, is_cut) in table {
-            assert_eq!(found(text), (wanted.iter().map(|text| (*text).to_owned()).collect(), is_cut), "{text:?}");
+            let wanted: Vec<String> = wanted.iter().map(|text| (*text).to_owned()).collect();
+            for size in [1, 2, usize::MAX] {
+                assert_eq!(found(text, size), (wanted.clone(), is_cut), "{text:?} {size}");
+            }
         }
     }
 }

@@ -64,7 +64,7 @@ impl Framing {
             }
             Body::Json(documents) => {
                 let mut found = Vec::new();
-                rest.iter().for_each(|byte| documents.push(*byte, &mut found));
+                documents.push(rest, &mut found);
                 found.into_iter().map(|found| of_document("", found)).collect()
             }
             Body::Frames(frames) => {
@@ -127,7 +127,7 @@ fn of_event(found: sse::Found, ended: bool) -> Vec<Frame> {
         sse::Found::Stray(line) => vec![Frame::Stray(beginning(&line))],
         sse::Found::Event(event) => {
             let (mut documents, mut found) = (Documents::default(), Vec::new());
-            event.data.iter().for_each(|byte| documents.push(*byte, &mut found));
+            documents.push(&event.data, &mut found);
             let cut = documents.finish(&mut found).filter(|_| !ended);
             found.extend(cut.map(documents::Found::Object));
             found.into_iter().map(|found| of_document(&event.name, found)).collect()

@@ -3,6 +3,8 @@
 //! Source: WHATWG HTML, section 9.2, "Server-sent events". More lenient than that in three things: white space before the
 //! first line is dropped, an event may be closed by the end of the stream, and `data: [DONE]` closes one, too.
 
+use memchr::{memchr, memchr2};
+
 /// An event: its name, if it was given one, and its data.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Event {
@@ -44,7 +46,7 @@ impl Lines {
                 bytes = bytes.get(1..).unwrap_or_default();
                 continue;
             }
-            let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            let end = memchr2(b'\n', b'\r', bytes);
             let (line, rest) = bytes.split_at_checked(end.unwrap_or(bytes.len())).unwrap_or((bytes, &[]));
             self.line.extend_from_slice(line);
             let Some((end, rest)) = rest.split_first() else { return };
@@ -68,7 +70,7 @@ impl Lines {
         if line.is_empty() {
             return self.dispatch(out);
         }
-        let colon = line.iter().position(|byte| *byte == b':');
+        let colon = memchr(b':', &line);
         let (field, value) = line.split_at(colon.unwrap_or(line.len()));
         let value = value.strip_prefix(b":").unwrap_or_default();
         let value = value.strip_prefix(b" ").unwrap_or(value);
