@@ -1,11 +1,11 @@
 //! Requests to messages, and back: whole ones, broken ones, hostile ones.
 
+use crate::common::hostile::for_hostile_logs;
 use crate::common::parsed::{VALUES, assert_repaired, parsed};
-use crate::common::{cases, config, hostile, prompts, stored};
+use crate::common::{prompts, stored};
 use conversation_store::model::{Body, Chunk, Json, Message, Native, Role};
 use conversation_store::provider::{Parsed, PromptOptions, Target, Thinking, parse, repair};
 use conversation_store::{Conversation, Rule, StoredMessage};
-use proptest::test_runner::{TestError, TestRunner};
 
 const CHAT: Target = Target::OPENAI_CHAT;
 
@@ -42,14 +42,7 @@ fn assert_parses_to_itself(log: &[StoredMessage]) {
 
 #[test]
 fn rendered_requests_parse_to_themselves() {
-    let mut runner = TestRunner::new(config(cases("CONVO_HOSTILE_CASES", 1500)));
-    let result = runner.run(&hostile::log(9), |log| {
-        assert_parses_to_itself(&log);
-        Ok(())
-    });
-    if let Err(TestError::Fail(reason, log)) = result {
-        panic!("{reason}\n{}", log.iter().map(|stored| format!("{stored:?}\n")).collect::<String>());
-    }
+    for_hostile_logs(9, vec![PromptOptions::new()], 1500, |log, _| assert_parses_to_itself(log));
 }
 
 /// Two messages of the model are one on Anthropic's wire: what stands behind the results of the provider's tools in it was

@@ -207,6 +207,60 @@ const ROWS: &[Row] = &[
         case.ask_with(CLAUDE, &session("s"), &[user("one")], &json!({}), &[], &Status(529));
         case.say("s", &[user("two")], "yes");
     }),
+    (12, "references to thinking may be left out", "A* A A", |case| {
+        let of = |id: &str| json!({ "type": "item_reference", "id": id });
+        let answer = |number: usize| {
+            let thought = json!({ "type": "reasoning", "id": format!("rs_{number}"), "summary": [] });
+            let said = json!({ "type": "message", "id": format!("msg_{number}"), "role": "assistant", "status": "completed",
+                "content": [{ "type": "output_text", "text": long(number), "annotations": [] }] });
+            [thought, said]
+        };
+        let ask = |case: &mut Case, list: &[Value], number: usize| case.ask(CODEX, &[], list, &answer(number));
+        ask(case, &[item("user", "hi")], 1);
+        ask(case, &[item("user", "hi"), of("rs_1"), of("msg_1"), item("user", "on")], 2);
+        ask(case, &[item("user", "hi"), of("msg_1"), item("user", "on"), of("msg_2"), item("user", "more")], 3);
+        assert_eq!(case.shown(0).len(), 6, "{:?}", case.shown(0));
+    }),
+    (8, "what the model was to go on with may be left out, or come back in its answer", "A* A B* B", |case| {
+        let words = "Once upon a time there was a store that lost nothing, wherever its power was cut.";
+        for (of, given, said) in [("s", "{", "\"x\": 1}"), ("t", "Once", words)] {
+            case.say(of, &[user(of), model(given)], said);
+            case.say(of, &[user(of), model(said), user("on")], "yes");
+            let letter = usize::from(of == "t");
+            let wanted = [&format!("user: {of}"), &*format!("assistant: {said}"), "user: on", "assistant: yes"];
+            assert_eq!(case.shown(letter), wanted);
+        }
+    }),
+    (8, "a picture that the model drew may be left out", "A* A A", |case| {
+        let picture = json!({ "inlineData": { "mimeType": "image/png", "data": "iVBORw0KGgo=" } });
+        let drawn = json!({ "candidates": [{ "content": { "role": "model", "parts": [{ "text": long(1) }, picture] },
+            "finishReason": "STOP" }] });
+        let part = |role: &str, text: &str| json!({ "role": role, "parts": [{ "text": text }] });
+        let ask = |case: &mut Case, list: &[Value], answer: &Value| {
+            let path = "/v1beta/models/m:generateContent";
+            let body = json!({ "contents": list });
+            let exchange = case.recorder.ask(path, &[], &body, Reply::json(answer)).exchange;
+            case.draw(&exchange);
+        };
+        let mut list = vec![part("user", "Draw.")];
+        for answer in [drawn.clone(), drawn.clone(), drawn] {
+            ask(case, &list, &answer);
+            list.extend([part("model", &long(1)), part("user", "on")]);
+        }
+    }),
+    (10, "who edits an earlier question leaves there, though reminders change", "A* A~ A~ B<", |case| {
+        let reminded = |text: &str, number: usize| json!({ "role": "user", "content": [self::text(&format!("It is 10:0{number}.")), self::text(text)] });
+        let mut list = Vec::new();
+        for number in 0..3 {
+            list.push(user(&format!("question {number}")));
+            let (last, before) = list.split_last().unwrap();
+            let last = reminded(last["content"].as_str().unwrap(), number);
+            case.say("s", &[before, &[last]].concat(), &long(number));
+            list.push(model(&long(number)));
+        }
+        case.say("s", &[&list[..4], &[reminded("another question", 4)]].concat(), "no");
+        assert_eq!(case.shown(1).len(), 6, "{:?}", case.shown(1));
+    }),
     (5, "what a template asks has no words here", "A* A B*", |case| {
         let of = |before: Value| json!({ "prompt": { "id": "pmpt_1" }, "previous_response_id": before });
         let ask = |case: &mut Case, before: Value, number: usize| {

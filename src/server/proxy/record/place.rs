@@ -339,7 +339,13 @@ impl<'a> Request<'a> {
             }
             let before = self.kept_before(recorded)?;
             let is_lost = answer.is_lost && is_own;
-            match self.compare(&before, answer, echoed, is_lost) {
+            let mut found = self.compare(&before, answer, echoed, is_lost);
+            let lacks_before = found.is_none() && !recorded.entry.kept.is_empty();
+            if lacks_before {
+                // A client may keep the answer without what the model was to go on with.
+                found = self.compare(&[Vec::new()], answer, echoed, is_lost);
+            }
+            match found {
                 // All its words are stored, and its end is not yet.
                 Some(Echo::Whole) if answer.is_open && self.may_wait => may_come = true,
                 // Another scope got the same.
@@ -347,10 +353,13 @@ impl<'a> Request<'a> {
                 // A newer answer may be the whole of it, and may not be stored yet.
                 Some(Echo::Part(_)) if self.may_wait && (may_come || self.has_others()) => return Ok(Echoed::Wait),
                 Some(echo) => {
-                    let plan = match self.is_apart(recorded, answer) {
+                    let mut plan = match self.is_apart(recorded, answer) {
                         true => self.in_its_place(run, recorded, asked)?,
                         false => self.after_run(run, recorded, asked, answer, echo),
                     };
+                    if lacks_before {
+                        plan.hide.extend(recorded.entry.kept.iter().map(|index| (*index, None)));
+                    }
                     return Ok(Echoed::Plan(Box::new(plan)));
                 }
                 None if answer.is_open => {

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use super::around::END_FIELD;
 use super::book::How;
 use super::echo::{self, chunks, is_text, same, same_calls};
 use super::meaning::{is_random, said};
@@ -130,8 +131,8 @@ impl<'a> Request<'a> {
     fn whole(&self, view: &View, messages: &[StoredMessage], is_newest: bool, is_writing: bool) -> Echoed<'a> {
         let mut runs = self.turns.runs.iter();
         // Of an older conversation the beginning says that it is the one.
-        let mut evidence =
-            Evidence { is_enough: !is_newest || self.begins_as(messages.first()), ..Evidence::default() };
+        let begins_as = !is_newest || self.begins_as(messages.first());
+        let mut evidence = Evidence::default();
         let (mut last, mut hide, mut kept, mut rewritten) = (None, Vec::new(), Vec::new(), Vec::new());
         let mut rest = messages;
         let mut given_from = 0;
@@ -140,7 +141,17 @@ impl<'a> Request<'a> {
             let length = from.iter().position(|stored| stored.message.role != Role::Assistant).unwrap_or(from.len());
             let (answers, after) = from.split_at_checked(length).unwrap_or_default();
             let recorded: Vec<&Chunk> = answers.iter().flat_map(|stored| &stored.message.chunks).collect();
-            let Some(run) = runs.next() else { return Echoed::Nothing };
+            let Some(run) = runs.next() else {
+                // The client goes back to an earlier answer, if that was recorded here.
+                let is_recorded = |stored: &&StoredMessage| stored.message.metadata.extra.get(END_FIELD).is_some();
+                let back = last.filter(|_| is_newest && evidence.is_enough && hide.is_empty());
+                let Some((run, answer)) = back else { return Echoed::Nothing };
+                let left = messages.iter().find(|stored| stored.index == answer).filter(is_recorded);
+                let Some(left) = left else { return Echoed::Nothing };
+                let leave_at = Some(left.last_seq);
+                let plan = Plan { leave_at, how: How::Forked, rewritten, ..self.after_rewritten(view, run, answer) };
+                return Echoed::Plan(Box::new(plan));
+            };
             let was = said(rest.iter().take(first).map(|stored| &stored.message));
             if was != said(self.turns.messages.get(given_from..run.first).unwrap_or_default()) {
                 rewritten.extend(given_from..run.first);
@@ -171,7 +182,7 @@ impl<'a> Request<'a> {
             return Echoed::Wait;
         }
         // After the last answer nothing was asked that the request does not ask.
-        let is_over = rest.is_empty() && (is_newest || runs.len() == 0) && evidence.is_enough;
+        let is_over = rest.is_empty() && (is_newest || runs.len() == 0) && (begins_as || evidence.is_enough);
         let Some((run, answer)) = last.filter(|_| is_over) else { return Echoed::Nothing };
         let plan = Plan { hide, kept, rewritten, ..self.after_rewritten(view, run, answer) };
         Echoed::Plan(Box::new(plan))
