@@ -5,7 +5,7 @@
 //!
 //! A request whose history breaks a rule of its wire is repaired.
 
-use std::future::Future;
+use std::future::{Future, ready};
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -235,8 +235,12 @@ impl Sending {
         if let (Captured::Whole(bytes), Some(_)) = (&body, self.repaired) {
             self.said = Some(bytes.clone());
         }
+        self.record(ready(body));
+    }
+
+    fn record(&mut self, body: impl Future<Output = Captured> + Send + 'static) {
         if let Some(asked) = self.asked.take() {
-            self.passing.recording = Some(Arc::new(record(&self.passing.app, Asked { body, ..asked })));
+            self.passing.recording = Some(Arc::new(record(&self.passing.app, asked, body)));
         }
     }
 
@@ -282,13 +286,26 @@ impl Sending {
         if let Err(Failed { ended: Ended::UpstreamCut, refusal }) = &answer {
             self.fail(refusal.message.clone()).await;
         }
-        // Else it came before the end of the request, which may have passed between the look for it and the one for the answer.
-        let passed = self.read.take().and_then(|mut body| body.try_recv().ok());
-        self.begin_recording(match passed {
-            Some(Read::Captured(body)) => body,
-            Some(Read::Left(_)) | None => Captured::Cut,
-        });
+        // Else it came before the end of the request, which goes on.
+        match (self.read.take(), self.rest.take()) {
+            (Some(mut coming), _) => match coming.try_recv() {
+                Ok(Read::Captured(body)) => self.begin_recording(body),
+                Ok(Read::Left(rest)) => self.record(rest.read()),
+                Err(_) => self.record(async { captured(coming.await.ok()).await }),
+            },
+            (None, Some(rest)) => self.record(rest.read()),
+            (None, None) => self.record(ready(Captured::Cut)),
+        }
         answer
+    }
+}
+
+/// What is kept of a body whose end nobody waits for.
+async fn captured(read: Option<Read>) -> Captured {
+    match read {
+        Some(Read::Captured(body)) => body,
+        Some(Read::Left(rest)) => rest.read().await,
+        None => Captured::Cut,
     }
 }
 

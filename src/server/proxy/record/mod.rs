@@ -43,7 +43,7 @@ pub(crate) use self::book::{book, is_end, whose_book};
 use self::call::{Answer, Call};
 pub use self::erased::erasing;
 pub(crate) use self::outcome::{Exchange, exchange, request};
-use super::exchange::{Asked, Ended, Passed};
+use super::exchange::{Asked, Captured, Ended, Passed};
 use crate::server::app::App;
 use crate::server::config::Record;
 use crate::server::exchanges::{Exchanges, Kind, Registered};
@@ -101,7 +101,9 @@ impl Queue {
 }
 
 /// Begins to record a call. It never waits: what is stored is stored beside the traffic.
-pub(crate) fn record(app: &Arc<App>, asked: Asked) -> Recording {
+///
+/// `body`: what is kept of the request's, once all of it has passed.
+pub(crate) fn record(app: &Arc<App>, asked: Asked, body: impl Future<Output = Captured> + Send + 'static) -> Recording {
     let (passing, passed) = mpsc::unbounded_channel();
     let (tell, kept) = watch::channel(None);
     let id = asked.id;
@@ -115,7 +117,10 @@ pub(crate) fn record(app: &Arc<App>, asked: Asked) -> Recording {
         _registered: registered,
         stopped: stopped.clone(),
     };
-    tokio::spawn(following.follow(asked, passed, tell));
+    tokio::spawn(async move {
+        let asked = Asked { body: body.await, ..asked };
+        following.follow(asked, passed, tell).await;
+    });
     Recording { id, exchanges: Arc::clone(&app.exchanges), passing, queue, kept, stopped }
 }
 
