@@ -56,6 +56,8 @@ struct Running {
     /// Whether its client may have seen of its answer, and its request has no place yet.
     is_answered: bool,
     has_no_place: bool,
+    /// Whether its client has seen it fail.
+    has_failed: bool,
     /// The owner's calls that were so when this one began: it may go on from them.
     after: Vec<Uuid>,
     /// Its messages, by their indexes.
@@ -109,6 +111,7 @@ impl Exchanges {
             conversation: None,
             is_answered: false,
             has_no_place: kind == Kind::Exchange,
+            has_failed: false,
             after: all.iter().filter(|(_, one)| is_before(one)).map(|(id, _)| *id).collect(),
             messages: Vec::new(),
             stop,
@@ -123,6 +126,13 @@ impl Exchanges {
     pub(crate) fn answers(&self, id: Uuid) {
         if let Some(running) = self.lock().get_mut(&id) {
             running.is_answered = true;
+        }
+    }
+
+    /// Notes that a client sees its call fail.
+    pub(crate) fn fails(&self, id: Uuid) {
+        if let Some(running) = self.lock().get_mut(&id) {
+            running.has_failed = true;
         }
     }
 
@@ -206,12 +216,11 @@ impl Exchanges {
         self.lock().values().any(is_it)
     }
 
-    /// Whether a call is on its way in a conversation whose client has seen its answer begin, or fail, and of which no word is
-    /// stored yet.
-    pub(crate) fn may_have_failed(&self, owner: &str, conversation: ConversationId) -> bool {
+    /// Whether a call of a conversation has failed, as its client knows, and is not over yet. Its end says whether it has an
+    /// answer.
+    pub(crate) fn has_failing(&self, owner: &str, conversation: ConversationId) -> bool {
         let is_it = |running: &Running| running.owner == owner && running.conversation == Some(conversation);
-        let says_nothing = |running: &Running| running.is_answered && running.messages.is_empty();
-        self.lock().values().any(|running| is_it(running) && says_nothing(running))
+        self.lock().values().any(|running| is_it(running) && running.has_failed)
     }
 
     /// Returns once none is recorded any more.

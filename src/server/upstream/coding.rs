@@ -26,7 +26,7 @@ const BUFFER: usize = 16 * 1024;
 pub(crate) enum Coding {
     Plain,
     Gzip(Box<MultiGzDecoder<Sink>>),
-    /// With a head, as HTTP has it, or without, as some servers send it: the first byte tells.
+    /// With a head, as HTTP has it, or without, as some servers send it. The first byte says which.
     Deflate,
     Zlib(Box<ZlibDecoder<Sink>>),
     Raw(Box<DeflateDecoder<Sink>>),

@@ -77,8 +77,8 @@ fn compare_as_it_is(
     None
 }
 
-/// Whether an echo lacks what the provider's own tools did or drew, and has the words; or lacks the words before the calls, and has the
-/// calls. Clients keep the text of an answer alone, or its calls.
+/// Whether an echo lacks what the provider's own tools did or drew, and has the words; or lacks the words before the calls, and
+/// has the calls. Clients keep the text of an answer alone, or its calls.
 fn lacks_only_what_clients_leave_out(recorded: &[&Chunk], is: &[Meaning<'_>], skips: fn(Role, &Chunk) -> bool) -> bool {
     let own: Said<'_> = recorded.iter().filter(|chunk| !is_of_provider(chunk)).copied().collect();
     let mut was = joined(&own, skips);

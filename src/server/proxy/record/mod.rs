@@ -139,8 +139,14 @@ impl Recording {
                 return;
             }
         }
-        if let Passed::Head { .. } | Passed::Failed(_) = &passed {
-            self.exchanges.answers(self.id);
+        match &passed {
+            Passed::Head { status, .. } if status.is_success() => self.exchanges.answers(self.id),
+            Passed::Head { .. } | Passed::Failed(_) => {
+                self.exchanges.fails(self.id);
+                self.exchanges.answers(self.id);
+            }
+            Passed::End(Ended::UpstreamCut) => self.exchanges.fails(self.id),
+            _ => {}
         }
         // The task has ended if the store failed: the traffic goes on.
         if self.passing.send(passed).is_err() {

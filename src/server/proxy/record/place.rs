@@ -49,7 +49,7 @@ impl<'a> Request<'a> {
         for _ in 0..TRIES {
             let Some(plan) = self.plan()? else { return Ok(Found::Wait) };
             // What it leaves may be a question that gets no answer.
-            let is_early = || self.exchanges.may_have_failed(self.book.owner, plan.name.id());
+            let is_early = || self.exchanges.has_failing(self.book.owner, plan.name.id());
             if plan.leave_at.is_some() && self.may_wait && is_early() {
                 return Ok(Found::Wait);
             }

@@ -96,7 +96,7 @@ impl<'a> Request<'a> {
     /// `is_newest`: of the newest conversation a later answer may have been lost.
     fn rewritten_in(&self, id: ConversationId, is_newest: bool) -> Result<Echoed<'a>> {
         let name = self.book.own(id);
-        if self.may_wait && self.exchanges.may_have_failed(self.book.owner, id) {
+        if self.may_wait && self.exchanges.has_failing(self.book.owner, id) {
             return Ok(Echoed::Wait);
         }
         // Asked before the look at the log: what has ended by then is all there.

@@ -131,7 +131,7 @@ impl Scope {
         let digest = |branch: Option<&str>, kind: Kind| {
             let parts: &[&[u8]] = match &session {
                 Some(session) => &[b"session", session.as_bytes(), branch.unwrap_or_default().as_bytes()],
-                // Whoever has another key is somebody else.
+                // Another key is that of somebody else.
                 None => &[b"none", around.upstream.as_bytes(), around.wire.as_bytes(), around.account],
             };
             // What is beside a conversation is never a part of it.
