@@ -56,8 +56,6 @@ struct Running {
     /// Whether its client may have seen of its answer, and its request has no place yet.
     is_answered: bool,
     has_no_place: bool,
-    /// Whether its client has seen it fail.
-    has_failed: bool,
     /// The owner's calls that were so when this one began: it may go on from them.
     after: Vec<Uuid>,
     /// Its messages, by their indexes.
@@ -111,7 +109,6 @@ impl Exchanges {
             conversation: None,
             is_answered: false,
             has_no_place: kind == Kind::Exchange,
-            has_failed: false,
             after: all.iter().filter(|(_, one)| is_before(one)).map(|(id, _)| *id).collect(),
             messages: Vec::new(),
             stop,
@@ -126,13 +123,6 @@ impl Exchanges {
     pub(crate) fn answers(&self, id: Uuid) {
         if let Some(running) = self.lock().get_mut(&id) {
             running.is_answered = true;
-        }
-    }
-
-    /// Notes that a client sees its call fail.
-    pub(crate) fn fails(&self, id: Uuid) {
-        if let Some(running) = self.lock().get_mut(&id) {
-            running.has_failed = true;
         }
     }
 
@@ -214,13 +204,6 @@ impl Exchanges {
     pub(crate) fn is_writing(&self, owner: &str, conversation: ConversationId) -> bool {
         let is_it = |running: &Running| running.owner == owner && running.conversation == Some(conversation);
         self.lock().values().any(is_it)
-    }
-
-    /// Whether a call of a conversation has failed, as its client knows, and is not over yet. Its end says whether it has an
-    /// answer.
-    pub(crate) fn has_failing(&self, owner: &str, conversation: ConversationId) -> bool {
-        let is_it = |running: &Running| running.owner == owner && running.conversation == Some(conversation);
-        self.lock().values().any(|running| is_it(running) && running.has_failed)
     }
 
     /// Returns once none is recorded any more.

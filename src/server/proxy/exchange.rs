@@ -35,8 +35,6 @@ pub(crate) struct Asked {
     /// The client's headers, without keys and without those of the connection.
     pub(crate) headers: HeaderMap,
     pub(crate) body: Captured,
-    /// The client's own keys of the upstream, but those that change within a conversation.
-    pub(crate) account: Secrets,
     /// The keys that the call is made with.
     pub(crate) secrets: Secrets,
 }
@@ -56,19 +54,11 @@ const SECRET_BYTES: usize = 8;
 impl Secrets {
     /// Those of a request.
     pub(crate) fn of(request: &HeaderMap, query: Option<&str>) -> Self {
-        Self::from(headers::secrets(request, query))
-    }
-
-    pub(super) fn from(secrets: impl Iterator<Item = String>) -> Self {
-        let mut secrets: Vec<_> = secrets.filter(|secret| secret.len() >= SECRET_BYTES).collect();
+        let mut secrets: Vec<_> =
+            headers::secrets(request, query).filter(|secret| secret.len() >= SECRET_BYTES).collect();
         // One may be a part of another.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         Self(secrets)
-    }
-
-    /// For a digest.
-    pub(super) fn bytes(&self) -> impl Iterator<Item = &[u8]> {
-        self.0.iter().map(String::as_bytes)
     }
 
     /// Takes the keys out of a text.

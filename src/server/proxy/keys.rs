@@ -5,7 +5,6 @@
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::exchange::Secrets;
 use super::headers::{CREDENTIALS, parameters};
 use crate::provider::Target;
 use crate::server::app::{App, Caller};
@@ -118,16 +117,6 @@ pub(super) fn complete(
         value.set_sensitive(true);
         headers.insert(place, value);
     }
-}
-
-/// The keys of the upstream's by which one client is known from another. What is signed is new each time, and a token that expires
-/// is renewed within a conversation: these tell nothing.
-pub(super) fn lasting(headers: &HeaderMap, query: Option<&str>) -> Secrets {
-    let in_headers = CREDENTIALS.iter().flat_map(|name| headers.get_all(*name)).map(|value| secret(value).to_owned());
-    let in_query = parameters(query.unwrap_or_default()).filter(|(_, name, _)| name == "key");
-    let in_query = in_query.map(|(_, _, value)| value.into_owned());
-    let lasts = |key: &String| !key.contains(['.', ' ']) && !key.starts_with("sk-ant-oat") && !is_own(key);
-    Secrets::from(in_headers.chain(in_query).filter(lasts))
 }
 
 fn is_own(secret: &str) -> bool {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::answers::Wire;
 use super::requirements::{
-    CHAT, CLAUDE, CODEX, Case, End, Row, Status, Whole, call, check, item, model, result, session, text, user,
+    CHAT, CLAUDE, CODEX, Case, Row, Status, Whole, call, check, item, model, result, session, text, user,
 };
 use super::{Reply, passed};
 
@@ -153,136 +153,6 @@ const ROWS: &[Row] = &[
         assert_eq!((&answer["finish_reason"], &answer["chunks"]), (&json!("stop"), &json!([])), "{answer}");
         case.say("s", &[user("hi"), user("on")], "yes");
     }),
-    (3, "another key of the provider is another person's, but a token that is renewed", "A* B* A C* C D* E*", |case| {
-        let of = |key: &'static str| [("authorization", key)];
-        let (ada, bob) = (of("Bearer sk-of-ada-0123"), of("Bearer sk-of-bob-4567"));
-        for person in [&ada, &bob] {
-            case.ask(CHAT, person, &[user("hi")], &[model(&long(0))]);
-        }
-        case.ask(CHAT, &ada, &[user("hi"), model(&long(0)), user("on")], &[model("yes")]);
-        case.ask(CHAT, &of("Bearer eyJh.eyJz.one"), &[user("hey")], &[model(&long(1))]);
-        case.ask(CHAT, &of("Bearer eyJh.eyJz.two"), &[user("hey"), model(&long(1)), user("on")], &[model("yes")]);
-        case.ask_with(CHAT, &ada, &[user("ho")], &json!({}), &[], &Status(529));
-        case.ask(CHAT, &bob, &[user("ho")], &[model("hello")]);
-    }),
-    (3, "a critic with another model and other words leaves what it is given", "A* B< A", |case| {
-        let more = |system: &str, model: &str| json!({ "system": system, "model": model });
-        let mut list = vec![user("Draft it.")];
-        case.ask_with(CLAUDE, &[], &list, &more("You write.", "m1"), &[text(&long(0))], &Whole);
-        list.extend([model(&long(0)), user("Criticise it.")]);
-        case.ask_with(CLAUDE, &[], &list, &more("You criticise.", "m2"), &[text("Bad.")], &Whole);
-        list[2] = user("Go on.");
-        case.ask_with(CLAUDE, &[], &list, &more("You write.", "m1"), &[text("So be it.")], &Whole);
-    }),
-    (15, "what failed is asked again with another reminder", "A* A A A", |case| {
-        let reminded =
-            |minute: u32| json!({ "role": "user", "content": [text(&format!("It is 10:0{minute}.")), text("on")] });
-        let list = |minute| [user("hi"), model(&long(0)), reminded(minute)];
-        case.ask(CLAUDE, &[], &[user("hi")], &[text(&long(0))]);
-        for minute in 0..2 {
-            case.ask_with(CLAUDE, &[], &list(minute), &json!({}), &[], &Status(529));
-        }
-        case.ask(CLAUDE, &[], &list(2), &[text("yes")]);
-        let shown = case.shown(0);
-        assert_eq!((shown.len(), &*shown[2]), (4, "user: It is 10:02.on"), "{shown:?}");
-    }),
-    (15, "so it is where the system tells the time", "A* A A A~ A~", |case| {
-        let mut list = Vec::new();
-        let ask = |case: &mut Case, list: &[Value], end: &End| {
-            let system = json!({ "role": "system", "content": format!("It is 10:0{}.", case.drawn.len()) });
-            let said = [model(&long(list.len()))];
-            case.ask_with(CHAT, &[("x-session-id", "s")], &[&[system], list].concat(), &json!({}), &said, end);
-        };
-        for _ in 0..2 {
-            list.push(user("hi"));
-            ask(case, &list, &Status(429));
-            ask(case, &list, &Whole);
-            list.push(model(&long(list.len())));
-        }
-        list.push(user("more"));
-        ask(case, &list, &Whole);
-        assert_eq!(case.shown(0).len(), 7, "{:?}", case.shown(0));
-    }),
-    (15, "a first question that is another one is asked elsewhere", "A* B*", |case| {
-        case.ask_with(CLAUDE, &session("s"), &[user("one")], &json!({}), &[], &Status(529));
-        case.say("s", &[user("two")], "yes");
-    }),
-    (12, "references to thinking may be left out", "A* A A", |case| {
-        let of = |id: &str| json!({ "type": "item_reference", "id": id });
-        let answer = |number: usize| {
-            let thought = json!({ "type": "reasoning", "id": format!("rs_{number}"), "summary": [] });
-            let said = json!({ "type": "message", "id": format!("msg_{number}"), "role": "assistant", "status": "completed",
-                "content": [{ "type": "output_text", "text": long(number), "annotations": [] }] });
-            [thought, said]
-        };
-        let ask = |case: &mut Case, list: &[Value], number: usize| case.ask(CODEX, &[], list, &answer(number));
-        ask(case, &[item("user", "hi")], 1);
-        ask(case, &[item("user", "hi"), of("rs_1"), of("msg_1"), item("user", "on")], 2);
-        ask(case, &[item("user", "hi"), of("msg_1"), item("user", "on"), of("msg_2"), item("user", "more")], 3);
-        assert_eq!(case.shown(0).len(), 6, "{:?}", case.shown(0));
-    }),
-    (8, "what the model was to go on with may be left out, or come back in its answer", "A* A B* B", |case| {
-        let words = "Once upon a time there was a store that lost nothing, wherever its power was cut.";
-        for (of, given, said) in [("s", "{", "\"x\": 1}"), ("t", "Once", words)] {
-            case.say(of, &[user(of), model(given)], said);
-            case.say(of, &[user(of), model(said), user("on")], "yes");
-            let letter = usize::from(of == "t");
-            let wanted = [&format!("user: {of}"), &*format!("assistant: {said}"), "user: on", "assistant: yes"];
-            assert_eq!(case.shown(letter), wanted);
-        }
-    }),
-    (8, "a picture that the model drew may be left out", "A* A A", |case| {
-        let picture = json!({ "inlineData": { "mimeType": "image/png", "data": "iVBORw0KGgo=" } });
-        let drawn = json!({ "candidates": [{ "content": { "role": "model", "parts": [{ "text": long(1) }, picture] },
-            "finishReason": "STOP" }] });
-        let part = |role: &str, text: &str| json!({ "role": role, "parts": [{ "text": text }] });
-        let ask = |case: &mut Case, list: &[Value], answer: &Value| {
-            let path = "/v1beta/models/m:generateContent";
-            let body = json!({ "contents": list });
-            let exchange = case.recorder.ask(path, &[], &body, Reply::json(answer)).exchange;
-            case.draw(&exchange);
-        };
-        let mut list = vec![part("user", "Draw.")];
-        for answer in [drawn.clone(), drawn.clone(), drawn] {
-            ask(case, &list, &answer);
-            list.extend([part("model", &long(1)), part("user", "on")]);
-        }
-    }),
-    (10, "who edits an earlier question leaves there, though reminders change", "A* A~ A~ B<", |case| {
-        let reminded = |text: &str, number: usize| json!({ "role": "user", "content": [self::text(&format!("It is 10:0{number}.")), self::text(text)] });
-        let mut list = Vec::new();
-        for number in 0..3 {
-            list.push(user(&format!("question {number}")));
-            let (last, before) = list.split_last().unwrap();
-            let last = reminded(last["content"].as_str().unwrap(), number);
-            case.say("s", &[before, &[last]].concat(), &long(number));
-            list.push(model(&long(number)));
-        }
-        case.say("s", &[&list[..4], &[reminded("another question", 4)]].concat(), "no");
-        assert_eq!(case.shown(1).len(), 6, "{:?}", case.shown(1));
-    }),
-    (5, "what a template asks has no words here", "A* A B*", |case| {
-        let of = |before: Value| json!({ "prompt": { "id": "pmpt_1" }, "previous_response_id": before });
-        let ask = |case: &mut Case, before: Value, number: usize| {
-            let mut body = json!({ "model": "m", "stream": true });
-            body.as_object_mut().unwrap().extend(of(before).as_object().unwrap().clone());
-            let events = Wire::Responses.events(&Wire::Responses.text(&long(number), number), number);
-            let exchange = case.recorder.ask(CODEX, &[], &body, Reply::of_events(&events)).exchange;
-            case.draw(&exchange);
-            assert_eq!(case.last["state"], "complete", "{}", case.last);
-        };
-        ask(case, Value::Null, 1);
-        ask(case, "resp_1".into(), 2);
-        ask(case, Value::Null, 3);
-    }),
-    (2, "a name goes to the conversation, not to what is asked beside it", "A* B*", |case| {
-        let of = [("x-convo-conversation", "chat-7")];
-        let more = json!({ "response_format": { "type": "json_schema", "json_schema": { "name": "title" } } });
-        case.ask_with(CHAT, &of, &[user("Give it a title: hi")], &more, &[model("{}")], &Whole);
-        case.ask(CHAT, &of, &[user("hi")], &[model("hello")]);
-        let named = case.recorder.client().get("/api/v1/conversations/chat-7").ok();
-        assert_eq!(named["conversation"], json!(case.letters[1]));
-    }),
     (5, "a question without words may be asked again", "A* B*", |case| {
         for _ in 0..2 {
             case.ask(CHAT, &[("x-session-id", "s")], &[user("")], &[model("hello")]);
@@ -349,18 +219,4 @@ fn the_tokens_of_a_call_with_choices_count_once() {
         (&json!(1), &json!(0), &json!(3), &json!(5)),
         "{usage}"
     );
-}
-
-/// Some wires have it in the path alone.
-#[test]
-fn tokens_are_counted_for_the_model_in_the_path() {
-    let mut case = Case::open();
-    let answer = json!({ "output": { "message": { "role": "assistant", "content": [{ "text": "hello" }] } },
-        "stopReason": "end_turn", "usage": { "inputTokens": 3, "outputTokens": 5, "totalTokens": 8 } });
-    let body = json!({ "messages": [{ "role": "user", "content": [{ "text": "hi" }] }] });
-    let path = "/model/amazon.nova-lite-v1%3A0/converse";
-    let exchange = case.recorder.ask(path, &[], &body, Reply::json(&answer)).exchange;
-    case.draw(&exchange);
-    let usage = case.recorder.client().get("/api/v1/usage?by=model").json();
-    assert_eq!(usage["rows"][0]["model"], "amazon.nova-lite-v1:0", "{usage}");
 }

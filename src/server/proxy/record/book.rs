@@ -172,19 +172,10 @@ struct Words {
     words: String,
 }
 
-/// A call that has ended.
+/// A call that was answered.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Ended {
+struct Answered {
     exchange: Uuid,
-}
-
-/// What the end of a call is found by.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum FoundBy<'a> {
-    /// The id of its answer.
-    Response(&'a str),
-    /// The conversation of its request. It has no answer.
-    Unanswered(ConversationId),
 }
 
 /// The book of an owner.
@@ -297,15 +288,11 @@ impl<'a> Book<'a> {
 
     /// Writes how a call ended.
     ///
-    /// `found_by`: what later requests may find it by, beside its exchange.
-    pub(super) fn end(&self, exchange: Uuid, end: &End, found_by: Option<FoundBy<'_>>) -> Result<()> {
+    /// `response`: the id by which later requests may name its answer.
+    pub(super) fn end(&self, exchange: Uuid, end: &End, response: Option<&str>) -> Result<()> {
         let mut chunks = vec![line(end_id(exchange), end)?];
-        let id = found_by.map(|found_by| match found_by {
-            FoundBy::Response(id) => self.response_id(id),
-            FoundBy::Unanswered(conversation) => unanswered_id(conversation),
-        });
-        if let Some(id) = id {
-            chunks.push(line(id, &Ended { exchange })?);
+        if let Some(response) = response {
+            chunks.push(line(self.response_id(response), &Answered { exchange })?);
         }
         self.append(chunks)
     }
@@ -364,17 +351,8 @@ impl<'a> Book<'a> {
 
     /// The call whose answer has this id.
     pub(super) fn response(&self, id: &str) -> Result<Option<Entry>> {
-        self.that_ended(&self.response_id(id))
-    }
-
-    /// The newest call of a conversation that ended without an answer.
-    pub(super) fn unanswered(&self, conversation: ConversationId) -> Result<Option<Entry>> {
-        self.that_ended(&unanswered_id(conversation))
-    }
-
-    fn that_ended(&self, id: &str) -> Result<Option<Entry>> {
-        let found: Option<Ended> = self.find(id, 1)?.pop();
-        found.map_or(Ok(None), |ended| self.exchange(ended.exchange))
+        let found: Option<Answered> = self.find(&self.response_id(id), 1)?.pop();
+        found.map_or(Ok(None), |answered| self.exchange(answered.exchange))
     }
 
     /// How a call ended, if it has.
@@ -426,10 +404,6 @@ fn exchange_id(exchange: Uuid) -> String {
 
 fn words_id(exchange: Uuid) -> String {
     format!("words {exchange}")
-}
-
-fn unanswered_id(conversation: ConversationId) -> String {
-    format!("unanswered {conversation}")
 }
 
 fn failed_id(conversation: ConversationId) -> String {

@@ -67,25 +67,8 @@ pub(super) fn of(chunk: &Chunk) -> Option<Meaning<'_>> {
         Body::File(file) => Some(other("file", file.data.as_ref().or(file.url.as_ref()).map_or("", String::as_str))),
         // Where Amazon's caches may end: clients move it to the newest message.
         Body::Opaque { kind, .. } | Body::Unknown { kind } if kind == "cachePoint" => None,
-        Body::Opaque { kind, json, .. } => Some(opaque(kind, json.as_str())).filter(|meaning| !is_of_thinking(meaning)),
+        Body::Opaque { kind, json, .. } => Some(opaque(kind, json.as_str())),
         Body::Unknown { kind } => Some(other("unknown", kind)),
-    }
-}
-
-/// What the ids of thinking begin with, of OpenAI.
-const THINKING: &str = "rs_";
-
-/// Whether it names thinking by its id, which is compared no more than the thinking itself.
-fn is_of_thinking(meaning: &Meaning<'_>) -> bool {
-    matches!(meaning, Meaning::Reference(id) if id.starts_with(THINKING))
-}
-
-/// The item that a chunk names by its id.
-pub(super) fn reference(chunk: &Chunk) -> Option<String> {
-    let Body::Opaque { kind, json, .. } = &chunk.body else { return None };
-    match opaque(kind, json.as_str()) {
-        Meaning::Reference(id) => Some(id),
-        _ => None,
     }
 }
 

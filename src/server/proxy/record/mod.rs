@@ -43,7 +43,7 @@ pub(crate) use self::book::{book, is_end, whose_book};
 use self::call::{Answer, Call};
 pub use self::erased::erasing;
 pub(crate) use self::outcome::{Exchange, exchange, request};
-use super::exchange::{Asked, Captured, Ended, Passed};
+use super::exchange::{Asked, Ended, Passed};
 use crate::server::app::App;
 use crate::server::config::Record;
 use crate::server::exchanges::{Exchanges, Kind, Registered};
@@ -101,9 +101,7 @@ impl Queue {
 }
 
 /// Begins to record a call. It never waits: what is stored is stored beside the traffic.
-///
-/// `body`: what is kept of the request's, once all of it has passed.
-pub(crate) fn record(app: &Arc<App>, asked: Asked, body: impl Future<Output = Captured> + Send + 'static) -> Recording {
+pub(crate) fn record(app: &Arc<App>, asked: Asked) -> Recording {
     let (passing, passed) = mpsc::unbounded_channel();
     let (tell, kept) = watch::channel(None);
     let id = asked.id;
@@ -117,10 +115,7 @@ pub(crate) fn record(app: &Arc<App>, asked: Asked, body: impl Future<Output = Ca
         _registered: registered,
         stopped: stopped.clone(),
     };
-    tokio::spawn(async move {
-        let asked = Asked { body: body.await, ..asked };
-        following.follow(asked, passed, tell).await;
-    });
+    tokio::spawn(following.follow(asked, passed, tell));
     Recording { id, exchanges: Arc::clone(&app.exchanges), passing, queue, kept, stopped }
 }
 
@@ -139,14 +134,8 @@ impl Recording {
                 return;
             }
         }
-        match &passed {
-            Passed::Head { status, .. } if status.is_success() => self.exchanges.answers(self.id),
-            Passed::Head { .. } | Passed::Failed(_) => {
-                self.exchanges.fails(self.id);
-                self.exchanges.answers(self.id);
-            }
-            Passed::End(Ended::UpstreamCut) => self.exchanges.fails(self.id),
-            _ => {}
+        if let Passed::Head { .. } | Passed::Failed(_) = &passed {
+            self.exchanges.answers(self.id);
         }
         // The task has ended if the store failed: the traffic goes on.
         if self.passing.send(passed).is_err() {

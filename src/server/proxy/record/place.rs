@@ -15,7 +15,7 @@ use super::echo::{self, Echo, Kept, chunks, is_text, same};
 use super::meaning::{is_made_up, is_random, said};
 use super::plan::{Echoed, Placed, Plan, Request, kept_by_client};
 use super::recorded::{Answer, Recorded, end_of, is_last, siblings};
-use super::scope::{Elsewhere, Kind};
+use super::scope::Elsewhere;
 use super::turns::{Part, Run};
 use crate::error::{Error, Result};
 use crate::history::{MessageState, StoredMessage};
@@ -24,8 +24,8 @@ use crate::model::{Body, Chunk, ConversationId, Message, Name, Role};
 
 /// The most chunks of an answer that are hidden one by one: each is an entry of its own.
 const HIDDEN: usize = 64;
-/// Of messages that come after a call, one more than are passed over.
-const FOLLOWING: usize = 64;
+/// Of late answers that come after a call, one more than are passed over.
+const LATE: usize = 5;
 /// The most messages between a question and its answer that are looked at.
 const BETWEEN: usize = 64;
 /// The most calls of one answer that are looked for, where they come back in turn.
@@ -48,11 +48,6 @@ impl<'a> Request<'a> {
         let mut stale = None;
         for _ in 0..TRIES {
             let Some(plan) = self.plan()? else { return Ok(Found::Wait) };
-            // What it leaves may be a question that gets no answer.
-            let is_early = || self.exchanges.has_failing(self.book.owner, plan.name.id());
-            if plan.leave_at.is_some() && self.may_wait && is_early() {
-                return Ok(Found::Wait);
-            }
             match self.carry_out(self.with_other_system(plan)?) {
                 // Somebody was faster: look again.
                 Err(error @ (Error::StaleHead { .. } | Error::NameTaken { .. } | Error::SharedByForks { .. })) => {
@@ -120,38 +115,7 @@ impl<'a> Request<'a> {
                 Echoed::Nothing => {}
             }
         }
-        Ok(Some(self.first_again()?.unwrap_or_else(|| self.new_conversation())))
-    }
-
-    /// The first question of a session, asked with something else around it after it got no answer.
-    fn first_again(&self) -> Result<Option<Plan<'a>>> {
-        let is_first = self.scope.session.is_some() && self.turns.runs.is_empty();
-        let Some(id) = is_first.then(|| self.book.newest_in(&self.scope.digest)).transpose()?.flatten() else {
-            return Ok(None);
-        };
-        let name = self.book.own(id);
-        // Equal texts with other ids are another question.
-        let asked = self.asked_in_vain(id, None)?.filter(|entry| entry.items == self.turns.items);
-        let (Some(asked), Some(view)) = (asked, self.book.store.log().view(&name)?) else { return Ok(None) };
-        let shown = self.readable(self.book.store.messages(&name, 0, FOLLOWING))?.unwrap_or_default();
-        let is_again = |stored: &StoredMessage| {
-            let mut list = self.turns.messages.iter().filter(|message| message.role == Role::User);
-            stored.message.role == Role::User && list.any(|message| said([message]) == said([&stored.message]))
-        };
-        let is_in_vain = shown.len() < FOLLOWING && shown.iter().all(|stored| stored.index < asked.from);
-        if !is_in_vain || !shown.iter().any(is_again) {
-            return Ok(None);
-        }
-        let hide = shown.iter().map(|stored| (stored.index, None)).collect();
-        let (last_seq, next_message) = (view.last_seq(), view.head.next_message_index);
-        Ok(Some(Plan { name, last_seq, next_message, hide, how: How::Continued, ..self.new_conversation() }))
-    }
-
-    /// The newest call of a conversation that got no answer, if it was asked after this one: what comes before its end is to be
-    /// hidden if something else is asked now. `answer`: by its index.
-    pub(super) fn asked_in_vain(&self, id: ConversationId, answer: Option<u64>) -> Result<Option<Entry>> {
-        let newest = self.book.unanswered(id)?;
-        Ok(newest.filter(|entry| entry.scope == self.scope.digest && entry.answer_before == answer))
+        Ok(Some(self.new_conversation()))
     }
 
     /// The provider has what came before: the request goes on after the answer of this id.
@@ -208,13 +172,6 @@ impl<'a> Request<'a> {
         self.is_in_scope(entry)
             && entry.items == self.turns.items
             && entry.calls.is_none_or(|calls| calls == self.turns.calls)
-    }
-
-    /// Whether another agent is given what this one was, as a critic is: it has other words around the messages, and another model.
-    /// In a session they change.
-    fn is_another_agent(&self, entry: &Entry) -> bool {
-        let is_other_model = entry.model.is_some_and(|model| model != self.scope.model);
-        !self.is_in_scope(entry) && is_other_model
     }
 
     /// What a run is of an answer, after what was said in the same run before.
@@ -339,13 +296,7 @@ impl<'a> Request<'a> {
             }
             let before = self.kept_before(recorded)?;
             let is_lost = answer.is_lost && is_own;
-            let mut found = self.compare(&before, answer, echoed, is_lost);
-            let lacks_before = found.is_none() && !recorded.entry.kept.is_empty();
-            if lacks_before {
-                // A client may keep the answer without what the model was to go on with.
-                found = self.compare(&[Vec::new()], answer, echoed, is_lost);
-            }
-            match found {
+            match self.compare(&before, answer, echoed, is_lost) {
                 // All its words are stored, and its end is not yet.
                 Some(Echo::Whole) if answer.is_open && self.may_wait => may_come = true,
                 // Another scope got the same.
@@ -353,13 +304,10 @@ impl<'a> Request<'a> {
                 // A newer answer may be the whole of it, and may not be stored yet.
                 Some(Echo::Part(_)) if self.may_wait && (may_come || self.has_others()) => return Ok(Echoed::Wait),
                 Some(echo) => {
-                    let mut plan = match self.is_apart(recorded, answer) {
+                    let plan = match self.is_apart(recorded, answer) {
                         true => self.in_its_place(run, recorded, asked)?,
                         false => self.after_run(run, recorded, asked, answer, echo),
                     };
-                    if lacks_before {
-                        plan.hide.extend(recorded.entry.kept.iter().map(|index| (*index, None)));
-                    }
                     return Ok(Echoed::Plan(Box::new(plan)));
                 }
                 None if answer.is_open => {
@@ -497,11 +445,8 @@ impl<'a> Request<'a> {
                 plan.kept.push(kept_by_client(Message::assistant(rest)));
             }
         }
-        let is_own = recorded.entry.scope == self.scope.digest && !self.is_another_agent(&recorded.entry);
-        let passed_over = self.passed_over(recorded, &siblings, index);
-        let is_followed = passed_over.is_none();
-        plan.hide.extend(passed_over.into_iter().flatten().map(|asked| (asked, None)));
-        if !is_own || is_followed || self.is_hidden(recorded, answer) || answer.is_open {
+        let is_own = recorded.entry.scope == self.scope.digest;
+        if !is_own || self.is_followed(recorded, &siblings) || self.is_hidden(recorded, answer) || answer.is_open {
             plan.leave_at = Some(answer.stored.last_seq);
             plan.how = How::Forked;
             // What is still written in the conversation ends in its fork.
@@ -513,23 +458,16 @@ impl<'a> Request<'a> {
         plan
     }
 
-    /// What follows an answer and other attempts at it, if none of that counts: a late answer to an earlier call stays, and what
-    /// calls without an answer asked is to be hidden.
-    fn passed_over(&self, recorded: &Recorded, siblings: &[&Recorded], answer: u64) -> Option<Vec<u64>> {
+    /// Whether something follows a call and its attempts that counts. A late answer to an earlier call does not, nor what is
+    /// hidden.
+    fn is_followed(&self, recorded: &Recorded, siblings: &[&Recorded]) -> bool {
         if is_last(recorded, siblings) {
-            return Some(Vec::new());
+            return false;
         }
         let is_late =
             |stored: &StoredMessage| stored.message.role == Role::Assistant && stored.state == MessageState::Streaming;
-        let shown = self.book.store.messages(&recorded.name, end_of(recorded, siblings), FOLLOWING).ok()?;
-        let (late, asked): (Vec<_>, Vec<_>) = shown.into_iter().partition(is_late);
-        if late.len() + asked.len() == FOLLOWING {
-            return None;
-        }
-        let asked: Vec<u64> = asked.into_iter().map(|stored| stored.index).collect();
-        let Some(last) = asked.last() else { return Some(asked) };
-        let in_vain = self.asked_in_vain(recorded.entry.conversation, Some(answer)).ok()??;
-        (*last < in_vain.from).then_some(asked)
+        let shown = self.book.store.messages(&recorded.name, end_of(recorded, siblings), LATE);
+        shown.map_or(true, |shown| shown.len() == LATE || !shown.iter().all(is_late))
     }
 
     /// Whether something else comes between a question and its answer: it was asked while the answer was on its way.
@@ -567,9 +505,7 @@ impl<'a> Request<'a> {
     }
 
     fn new_conversation(&self) -> Plan<'a> {
-        let is_beside = self.scope.is_probe || matches!(self.scope.kind, Kind::Side | Kind::Compaction);
-        let wanted = self.scope.wanted.as_deref().filter(|_| !is_beside);
-        let wanted = wanted.map(|wanted| Name::from(wanted).with_owner(self.book.owner));
+        let wanted = self.scope.wanted.as_deref().map(|wanted| Name::from(wanted).with_owner(self.book.owner));
         // Who could make a conversation of any id could take that of another owner's key.
         let wanted = wanted.filter(|name| name.key().is_some());
         let is_free = |name: &Name| matches!(self.book.store.log().view(name), Ok(None));

@@ -3,7 +3,6 @@
 
 use std::collections::HashSet;
 
-use super::around::END_FIELD;
 use super::book::How;
 use super::echo::{self, chunks, is_text, same, same_calls};
 use super::meaning::{is_random, said};
@@ -96,43 +95,22 @@ impl<'a> Request<'a> {
     /// `is_newest`: of the newest conversation a later answer may have been lost.
     fn rewritten_in(&self, id: ConversationId, is_newest: bool) -> Result<Echoed<'a>> {
         let name = self.book.own(id);
-        if self.may_wait && self.exchanges.has_failing(self.book.owner, id) {
-            return Ok(Echoed::Wait);
-        }
         // Asked before the look at the log: what has ended by then is all there.
         let is_writing = self.exchanges.is_writing(self.book.owner, id);
         let Some(view) = self.book.store.log().view(&name)? else { return Ok(Echoed::Nothing) };
-        let Some(mut messages) = self.readable(self.book.store.load_raw(&name))? else { return Ok(Echoed::Nothing) };
-        let answer = messages.iter().rfind(|stored| is_models(stored)).map(|stored| stored.index);
-        let asked = messages.iter().rev().take_while(|stored| !is_models(stored)).map(|stored| stored.index);
-        let mut hide: Vec<u64> = asked.collect();
-        // What the client asks in another way now, as it got no answer.
-        if let Some(last) = hide.first()
-            && self.asked_in_vain(id, answer)?.is_some_and(|entry| *last < entry.from)
-        {
-            messages.truncate(messages.len() - hide.len());
-        } else {
-            hide.clear();
+        let Some(messages) = self.readable(self.book.store.load_raw(&name))? else { return Ok(Echoed::Nothing) };
+        match self.whole(&view, &messages, is_newest, is_writing) {
+            Echoed::Nothing if is_newest => Ok(self.in_part(&view, &messages, is_writing)),
+            found => Ok(found),
         }
-        let found = match self.whole(&view, &messages, is_newest, is_writing) {
-            Echoed::Nothing if is_newest => self.in_part(&view, &messages, is_writing),
-            found => found,
-        };
-        Ok(match found {
-            Echoed::Plan(mut plan) => {
-                plan.hide.extend(hide.into_iter().map(|asked| (asked, None)));
-                Echoed::Plan(plan)
-            }
-            found => found,
-        })
     }
 
     /// All that the model said there is in the request.
     fn whole(&self, view: &View, messages: &[StoredMessage], is_newest: bool, is_writing: bool) -> Echoed<'a> {
         let mut runs = self.turns.runs.iter();
         // Of an older conversation the beginning says that it is the one.
-        let begins_as = !is_newest || self.begins_as(messages.first());
-        let mut evidence = Evidence::default();
+        let mut evidence =
+            Evidence { is_enough: !is_newest || self.begins_as(messages.first()), ..Evidence::default() };
         let (mut last, mut hide, mut kept, mut rewritten) = (None, Vec::new(), Vec::new(), Vec::new());
         let mut rest = messages;
         let mut given_from = 0;
@@ -141,17 +119,7 @@ impl<'a> Request<'a> {
             let length = from.iter().position(|stored| stored.message.role != Role::Assistant).unwrap_or(from.len());
             let (answers, after) = from.split_at_checked(length).unwrap_or_default();
             let recorded: Vec<&Chunk> = answers.iter().flat_map(|stored| &stored.message.chunks).collect();
-            let Some(run) = runs.next() else {
-                // The client goes back to an earlier answer, if that was recorded here.
-                let is_recorded = |stored: &&StoredMessage| stored.message.metadata.extra.get(END_FIELD).is_some();
-                let back = last.filter(|_| is_newest && evidence.is_enough && hide.is_empty());
-                let Some((run, answer)) = back else { return Echoed::Nothing };
-                let left = messages.iter().find(|stored| stored.index == answer).filter(is_recorded);
-                let Some(left) = left else { return Echoed::Nothing };
-                let leave_at = Some(left.last_seq);
-                let plan = Plan { leave_at, how: How::Forked, rewritten, ..self.after_rewritten(view, run, answer) };
-                return Echoed::Plan(Box::new(plan));
-            };
+            let Some(run) = runs.next() else { return Echoed::Nothing };
             let was = said(rest.iter().take(first).map(|stored| &stored.message));
             if was != said(self.turns.messages.get(given_from..run.first).unwrap_or_default()) {
                 rewritten.extend(given_from..run.first);
@@ -182,7 +150,7 @@ impl<'a> Request<'a> {
             return Echoed::Wait;
         }
         // After the last answer nothing was asked that the request does not ask.
-        let is_over = rest.is_empty() && (is_newest || runs.len() == 0) && (begins_as || evidence.is_enough);
+        let is_over = rest.is_empty() && (is_newest || runs.len() == 0) && evidence.is_enough;
         let Some((run, answer)) = last.filter(|_| is_over) else { return Echoed::Nothing };
         let plan = Plan { hide, kept, rewritten, ..self.after_rewritten(view, run, answer) };
         Echoed::Plan(Box::new(plan))

@@ -38,8 +38,6 @@ pub(super) struct Place<'a> {
     pub(super) store: &'a Store,
     pub(super) name: Name,
     pub(super) secrets: &'a Secrets,
-    /// The model, if its answers do not name it.
-    pub(super) model: &'a Option<String>,
     /// What is known of the request: a field of the message.
     pub(super) about: &'a mut dyn FnMut() -> Option<(&'static str, Json)>,
     /// Called with the index of the message when the message begins.
@@ -114,8 +112,7 @@ impl Voice {
         for event in events {
             match event {
                 // A message begins with its first word. One that has ended without any begins with its end.
-                Event::Begin(mut metadata) => {
-                    metadata.model = metadata.model.or_else(|| place.model.clone());
+                Event::Begin(metadata) => {
                     self.response.clone_from(&metadata.id);
                     self.model.clone_from(&metadata.model);
                     self.said = Some(metadata);
@@ -157,7 +154,7 @@ impl Voice {
     fn begin(&mut self, place: &mut Place<'_>) -> Result<(), Refusal> {
         let said = self.said.as_ref();
         let mut metadata = Metadata {
-            model: said.map_or_else(|| place.model.clone(), |said| said.model.clone()),
+            model: said.and_then(|said| said.model.clone()),
             provider: said.and_then(|said| said.provider.clone()),
             // What the answer is found by: the provider's own id comes with the end.
             id: Some(self.id.to_string()),

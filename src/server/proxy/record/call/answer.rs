@@ -15,12 +15,11 @@ use crate::server::ledger::Room;
 use crate::server::lines::RECORDED;
 use crate::server::proxy::exchange::{Captured, Ended};
 use crate::server::proxy::record::around::{END_FIELD, FIELD};
-use crate::server::proxy::record::book::{self, Book, End, Entry, FoundBy, State};
+use crate::server::proxy::record::book::{self, Book, End, Entry, State};
 use crate::server::proxy::record::passed_over;
 use crate::server::proxy::record::plan::Placed;
 use crate::server::proxy::record::recorded::{self, Awaited};
 use crate::server::proxy::record::voice::{Place, Voice};
-use crate::server::proxy::wires;
 use crate::server::refusal::Refusal;
 use crate::server::upstream::Coding;
 
@@ -210,7 +209,6 @@ impl Answer {
         let Some(placed) = &self.placed else { return Ok(()) };
         let (mut voices, mut about) = (std::mem::take(&mut self.voices), self.about.take());
         let name = Name::from(placed.entry.conversation).with_owner(&*self.call.asked.caller.owner);
-        let model = wires::model(&self.call.asked.path);
         let mut outcome = Ok(());
         for (choice, voice) in voices.iter_mut().enumerate() {
             let of_choice =
@@ -220,7 +218,6 @@ impl Answer {
                 store: &self.call.store,
                 name: name.clone(),
                 secrets: &self.call.asked.secrets,
-                model: &model,
                 about: &mut of_request,
                 // Who stops the answer at once knows by it that this server writes it.
                 begun: &|message| self.call.app.exchanges.writes(self.call.exchange(), message),
@@ -402,10 +399,7 @@ impl Answer {
         let is_named =
             self.placed.is_some() && self.call.asked.target.wire().name == Target::OPENAI_RESPONSES.wire().name;
         let response = first.filter(|_| is_named).and_then(|voice| voice.response.as_deref());
-        let is_answered = self.voices.iter().any(|voice| voice.message.is_some());
-        let unanswered = self.placed.as_ref().filter(|_| !is_answered).map(|placed| placed.entry.conversation);
-        let found_by = response.map(FoundBy::Response).or_else(|| unanswered.map(FoundBy::Unanswered));
-        book.end(self.call.exchange(), &end, found_by)?;
+        book.end(self.call.exchange(), &end, response)?;
         Ok(())
     }
 

@@ -16,12 +16,12 @@ use super::book::{self, Book, End, Entry, State};
 use super::place::Found;
 use super::plan::{Placed, Request};
 use super::recorded;
-use super::scope::{Around, Elsewhere, Scope};
+use super::scope::{Elsewhere, Scope};
 use super::sent::Requests;
 use super::turns::Turns;
 use crate::error::Error;
 use crate::model::{Body, Chunk, ConversationId, Json, Role};
-use crate::provider::{Target, parse};
+use crate::provider::parse;
 use crate::server::app::App;
 use crate::server::body::values;
 use crate::server::config::WithoutSession;
@@ -34,8 +34,6 @@ use crate::store::Store;
 /// A value of a request, and a byte of it, as it is parsed, compared and stored: a value is written with two bytes.
 const VALUE: usize = 1_024;
 const PARSED: usize = 4;
-/// A request of Responses that asks nothing.
-const NO_INPUT: &str = r#"{"input":[]}"#;
 /// The most choices of one answer that are stored.
 const CHOICES: u64 = 16;
 
@@ -146,20 +144,15 @@ impl Call {
             return self.leave_out(&book, State::Unreadable, Some(error.clone()));
         }
         let text = String::from_utf8_lossy(&body);
-        let request_value: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
-        let wire = self.asked.target.wire().name;
-        // What a template or the provider has need not be asked again.
-        let lacks_input = request_value.as_object().is_some_and(|fields| !fields.contains_key("input"));
-        let lacks_input = lacks_input && wire == Target::OPENAI_RESPONSES.wire().name;
-        let parsed = match parse(self.asked.target, if lacks_input { NO_INPUT } else { &text }) {
+        let parsed = match parse(self.asked.target, &text) {
             Ok(parsed) => parsed,
             Err(error) => return self.leave_out(&book, State::Unreadable, Some(error.to_string())),
         };
+        let request_value: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
+        let wire = self.asked.target.wire().name;
         // Some wires have the model in the path.
         let model = request_value.get("model").and_then(Value::as_str).unwrap_or(&self.asked.path);
-        let account = book.key.digest(self.asked.account.bytes());
-        let around = Around { upstream: &self.asked.upstream, wire, model, account: &account };
-        let scope = Scope::of(&book.key, &around, &self.asked.headers, &request_value);
+        let scope = Scope::of(&book.key, &self.asked.upstream, wire, model, &self.asked.headers, &request_value);
         let (is_named, without) = (scope.is_named(), self.asked.without_session);
         if !is_named && without == WithoutSession::None {
             return self.leave_out(&book, State::NoSession, None);
