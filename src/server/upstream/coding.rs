@@ -5,7 +5,7 @@ use std::io::{Error, Result, Write};
 use std::sync::Arc;
 
 use brotli_decompressor::DecompressorWriter;
-use flate2::write::{MultiGzDecoder, ZlibDecoder};
+use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use zstd::stream::write::Decoder as ZstdDecoder;
 
 use crate::server::ledger::Room;
@@ -17,6 +17,8 @@ const ZSTD_WINDOW: u32 = 23;
 /// What more a piece may become before that is counted.
 const STEP: usize = 1024 * 1024;
 const OF_ANSWER: usize = 256 * 1024 * 1024;
+/// The method in the first byte of the head of zlib: RFC 1950, 2.2.
+const ZLIB: u8 = 8;
 /// Bytes that are decoded at a time.
 const BUFFER: usize = 16 * 1024;
 
@@ -24,7 +26,10 @@ const BUFFER: usize = 16 * 1024;
 pub(crate) enum Coding {
     Plain,
     Gzip(Box<MultiGzDecoder<Sink>>),
-    Deflate(Box<ZlibDecoder<Sink>>),
+    /// With a head, as HTTP has it, or without, as some servers send it. The first byte says which.
+    Deflate,
+    Zlib(Box<ZlibDecoder<Sink>>),
+    Raw(Box<DeflateDecoder<Sink>>),
     Brotli(Box<DecompressorWriter<Sink>>),
     Zstd(Box<ZstdDecoder<'static, Sink>>),
 }
@@ -34,7 +39,9 @@ impl fmt::Debug for Coding {
         f.write_str(match self {
             Self::Plain => "Plain",
             Self::Gzip(_) => "Gzip",
-            Self::Deflate(_) => "Deflate",
+            Self::Deflate => "Deflate",
+            Self::Zlib(_) => "Zlib",
+            Self::Raw(_) => "Raw",
             Self::Brotli(_) => "Brotli",
             Self::Zstd(_) => "Zstd",
         })
@@ -90,7 +97,7 @@ impl Coding {
         Some(match name.map(str::trim).unwrap_or_default().to_ascii_lowercase().as_str() {
             "" | "identity" => Self::Plain,
             "gzip" | "x-gzip" => Self::Gzip(Box::new(MultiGzDecoder::new(sink()))),
-            "deflate" => Self::Deflate(Box::new(ZlibDecoder::new(sink()))),
+            "deflate" => Self::Deflate,
             "br" => Self::Brotli(Box::new(DecompressorWriter::new(sink(), BUFFER))),
             "zstd" => {
                 let mut decoder = ZstdDecoder::new(sink()).ok()?;
@@ -116,10 +123,17 @@ impl Coding {
             sink.counted = 0;
             Ok(std::mem::take(&mut sink.bytes))
         }
+        if let (Self::Deflate, Some(first)) = (&*self, piece.first()) {
+            *self = match first & 0x0f {
+                ZLIB => Self::Zlib(Box::new(ZlibDecoder::new(Sink::new()))),
+                _ => Self::Raw(Box::new(DeflateDecoder::new(Sink::new()))),
+            };
+        }
         match self {
-            Self::Plain => Ok(piece.to_vec()),
+            Self::Plain | Self::Deflate => Ok(piece.to_vec()),
             Self::Gzip(to) => through(&mut **to, piece, room, MultiGzDecoder::get_mut),
-            Self::Deflate(to) => through(&mut **to, piece, room, ZlibDecoder::get_mut),
+            Self::Zlib(to) => through(&mut **to, piece, room, ZlibDecoder::get_mut),
+            Self::Raw(to) => through(&mut **to, piece, room, DeflateDecoder::get_mut),
             Self::Brotli(to) => through(&mut **to, piece, room, DecompressorWriter::get_mut),
             Self::Zstd(to) => through(&mut **to, piece, room, ZstdDecoder::get_mut),
         }
@@ -129,7 +143,7 @@ impl Coding {
 #[cfg(test)]
 mod tests {
     use flate2::Compression;
-    use flate2::write::{GzEncoder, ZlibEncoder};
+    use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
     use prometheus_client::metrics::gauge::Gauge;
 
     use super::*;
@@ -147,6 +161,11 @@ mod tests {
                 encoder.write_all(text).unwrap();
                 encoder.finish().unwrap()
             }
+            "raw" => {
+                let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
+                encoder.write_all(text).unwrap();
+                encoder.finish().unwrap()
+            }
             "zstd" => zstd::encode_all(text, 3).unwrap(),
             // "hello\n" as `brotli` writes it.
             "br" => vec![0x8f, 0x02, 0x80, 0x68, 0x65, 0x6c, 0x6c, 0x6f, 0x0a, 0x03],
@@ -161,8 +180,9 @@ mod tests {
     #[test]
     fn every_coding_is_decoded_however_its_bytes_come() {
         let room = room(usize::MAX / 4);
-        for name in ["gzip", "deflate", "br", "zstd", "identity", ""] {
+        for name in ["gzip", "deflate", "raw", "br", "zstd", "identity", ""] {
             let bytes = encoded(name, b"hello\n");
+            let name = if name == "raw" { "deflate" } else { name };
             for size in 1..=bytes.len() {
                 let mut coding = Coding::of(Some(name)).unwrap();
                 let pieces = bytes.chunks(size).map(|piece| coding.decode(piece, &room).unwrap());
