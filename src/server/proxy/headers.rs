@@ -92,6 +92,11 @@ fn strip(headers: &mut HeaderMap) {
 
 /// Refuses a request that can be read in two ways, or asks for what does not pass.
 pub(super) fn check(headers: &HeaderMap) -> Result<(), Refusal> {
+    let is_chunked = |value: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked");
+    if !headers.get_all("transfer-encoding").into_iter().all(is_chunked) {
+        let message = "the request's transfer-encoding is not known here: `chunked` is";
+        return Err(Refusal::new(501, "unknown_transfer_encoding", message));
+    }
     // Of a length beside chunks nothing is left here: the chunks were read, and the request goes on with them alone.
     if headers.get_all("content-length").into_iter().count() > 1 {
         return Err(Refusal::new(400, "invalid_framing", "the request states its length twice"));
@@ -277,6 +282,7 @@ mod tests {
         let table = [
             (400, of(&[("content-length", "1"), ("content-length", "1")])),
             (400, of(&[("host", "a"), ("host", "b")])),
+            (501, of(&[("transfer-encoding", "gzip, chunked")])),
             (400, of(&[("connection", "close, X-Api-Key")])),
             (400, of(&[("connection", "authorization")])),
             (426, of(&[("connection", "keep-alive, Upgrade"), ("upgrade", "websocket")])),
