@@ -56,6 +56,8 @@ struct Running {
     /// Whether its client may have seen of its answer, and its request has no place yet.
     is_answered: bool,
     has_no_place: bool,
+    /// Whether its client has seen it fail.
+    has_failed: bool,
     /// The owner's calls that were so when this one began: it may go on from them.
     after: Vec<Uuid>,
     /// Its messages, by their indexes.
@@ -108,7 +110,8 @@ impl Exchanges {
             kind,
             conversation: None,
             is_answered: false,
-            has_no_place: kind == Kind::Exchange,
+            has_no_place: false,
+            has_failed: false,
             after: all.iter().filter(|(_, one)| is_before(one)).map(|(id, _)| *id).collect(),
             messages: Vec::new(),
             stop,
@@ -119,10 +122,24 @@ impl Exchanges {
         (Registered { exchanges: Arc::clone(self), id }, stopped)
     }
 
+    /// Notes that all of a request is there. It has no place yet: nobody waits for one whose end may never come.
+    pub(crate) fn asks(&self, id: Uuid) {
+        if let Some(running) = self.lock().get_mut(&id) {
+            running.has_no_place = running.kind == Kind::Exchange;
+        }
+    }
+
     /// Notes that an answer, or an error, begins to pass: what its client says from now on may go on from it.
     pub(crate) fn answers(&self, id: Uuid) {
         if let Some(running) = self.lock().get_mut(&id) {
             running.is_answered = true;
+        }
+    }
+
+    /// Notes that a client sees its call fail.
+    pub(crate) fn fails(&self, id: Uuid) {
+        if let Some(running) = self.lock().get_mut(&id) {
+            running.has_failed = true;
         }
     }
 
@@ -204,6 +221,13 @@ impl Exchanges {
     pub(crate) fn is_writing(&self, owner: &str, conversation: ConversationId) -> bool {
         let is_it = |running: &Running| running.owner == owner && running.conversation == Some(conversation);
         self.lock().values().any(is_it)
+    }
+
+    /// Whether a call of a conversation has failed, as its client knows, and is not over yet. Its end says whether it has an
+    /// answer.
+    pub(crate) fn has_failing(&self, owner: &str, conversation: ConversationId) -> bool {
+        let is_it = |running: &Running| running.owner == owner && running.conversation == Some(conversation);
+        self.lock().values().any(|running| is_it(running) && running.has_failed)
     }
 
     /// Returns once none is recorded any more.
@@ -320,7 +344,9 @@ mod tests {
         let exchanges = Arc::new(Exchanges::default());
         let begin = |owner: &str| {
             let id = Uuid::now_v7();
-            (id, exchanges.begin(id, owner, Kind::Exchange).0)
+            let registered = exchanges.begin(id, owner, Kind::Exchange).0;
+            exchanges.asks(id);
+            (id, registered)
         };
         let (first, registered) = begin("ada");
         let (beside, _beside) = begin("ada");
@@ -335,6 +361,24 @@ mod tests {
         let (last, _last) = begin("ada");
         assert!(exchanges.is_too_early(last));
         drop((registered, _beside));
+        assert!(!exchanges.is_too_early(last));
+    }
+    /// It may never end.
+    #[test]
+    fn nobody_waits_for_a_request_that_is_answered_before_its_end() {
+        let exchanges = Arc::new(Exchanges::default());
+        let begin = || {
+            let id = Uuid::now_v7();
+            (id, exchanges.begin(id, "ada", Kind::Exchange).0)
+        };
+        let (early, _early) = begin();
+        exchanges.answers(early);
+        let (next, _next) = begin();
+        assert!(!exchanges.is_too_early(next));
+        exchanges.asks(early);
+        let (last, _last) = begin();
+        assert!(exchanges.is_too_early(last));
+        exchanges.settled(early);
         assert!(!exchanges.is_too_early(last));
     }
 }

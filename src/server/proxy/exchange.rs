@@ -4,7 +4,7 @@
 //! upstream repeats it.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
@@ -21,6 +21,8 @@ use crate::server::config::WithoutSession;
 pub(crate) struct Asked {
     /// The exchange, as `x-convo-exchange` names it.
     pub(crate) id: Uuid,
+    /// When its head was there.
+    pub(crate) begun: Instant,
     /// The response whose answer it gets, of an earlier call.
     pub(crate) fetched: Option<String>,
     pub(crate) caller: Caller,
@@ -35,6 +37,8 @@ pub(crate) struct Asked {
     /// The client's headers, without keys and without those of the connection.
     pub(crate) headers: HeaderMap,
     pub(crate) body: Captured,
+    /// The client's own keys of the upstream, but those that change within a conversation.
+    pub(crate) account: Secrets,
     /// The keys that the call is made with.
     pub(crate) secrets: Secrets,
 }
@@ -54,11 +58,19 @@ const SECRET_BYTES: usize = 8;
 impl Secrets {
     /// Those of a request.
     pub(crate) fn of(request: &HeaderMap, query: Option<&str>) -> Self {
-        let mut secrets: Vec<_> =
-            headers::secrets(request, query).filter(|secret| secret.len() >= SECRET_BYTES).collect();
+        Self::all(headers::secrets(request, query).filter(|secret| secret.len() >= SECRET_BYTES))
+    }
+
+    pub(super) fn all(secrets: impl Iterator<Item = String>) -> Self {
+        let mut secrets: Vec<_> = secrets.collect();
         // One may be a part of another.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         Self(secrets)
+    }
+
+    /// For a digest.
+    pub(super) fn bytes(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.iter().map(String::as_bytes)
     }
 
     /// Takes the keys out of a text.

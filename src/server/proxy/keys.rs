@@ -5,6 +5,7 @@
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
+use super::exchange::Secrets;
 use super::headers::{CREDENTIALS, parameters};
 use crate::provider::Target;
 use crate::server::app::{App, Caller};
@@ -117,6 +118,26 @@ pub(super) fn complete(
         value.set_sensitive(true);
         headers.insert(place, value);
     }
+}
+
+/// What begins so is signed for one request, or is a token that expires: of Amazon, of Anthropic's and Google's logins, and of
+/// GitHub's programs.
+const RENEWED: &[&str] = &["AWS4-", "bedrock-api-key-", "sk-ant-oat", "ya29.", "ghs_", "ghu_"];
+/// What is longer is a token.
+const LASTING: usize = 256;
+
+/// The keys of the upstream's by which one client is known from another. What is renewed within a conversation is none of them.
+pub(super) fn lasting(headers: &HeaderMap, query: Option<&str>) -> Secrets {
+    let in_headers = CREDENTIALS.iter().flat_map(|name| headers.get_all(*name)).map(|value| secret(value).to_owned());
+    let in_query = parameters(query.unwrap_or_default()).filter(|(_, name, _)| name == "key");
+    let in_query = in_query.map(|(_, _, value)| value.into_owned());
+    Secrets::all(in_headers.chain(in_query).filter(|key| lasts(key)))
+}
+
+fn lasts(key: &str) -> bool {
+    // A JSON Web Token has its parts between dots; GitHub Copilot's has fields.
+    let is_token = key.starts_with("ey") && key.matches('.').count() >= 2 || key.contains(';');
+    !is_token && key.len() <= LASTING && !RENEWED.iter().any(|prefix| key.starts_with(prefix)) && !is_own(key)
 }
 
 fn is_own(secret: &str) -> bool {

@@ -128,6 +128,7 @@ async fn begin(
     let uri = upstream.uri(path, asked.uri.query())?;
     let called = wires::called(&asked.method, path);
     let said = headers::harmless(&asked.headers);
+    let account = keys::lasting(&asked.headers, asked.uri.query());
     keys::complete(&mut asked.headers, asked.uri.query(), &upstream, place, wires::of_errors(&asked.method, path));
     headers::onward(&mut asked.headers);
     let id = Uuid::now_v7();
@@ -159,6 +160,7 @@ async fn begin(
     let owner = caller.owner.clone();
     let recorded = spoken.filter(|_| is_recorded || fetched.is_some()).map(|target| Asked {
         id,
+        begun: line.begun,
         fetched: fetched.map(str::to_owned),
         caller,
         upstream: upstream.set.name.clone(),
@@ -168,6 +170,7 @@ async fn begin(
         query: asked.uri.query().map(headers::harmless_query),
         headers: said,
         body: Captured::Cut,
+        account,
         secrets: Secrets::of(&asked.headers, asked.uri.query()),
     });
     asked.uri = uri;

@@ -20,7 +20,7 @@ use tokio::time::{Duration, Instant, sleep_until, timeout};
 use super::answer::{Answer, Passing};
 use super::exchange::{Asked, Captured, Ended, Passed};
 use super::headers;
-use super::record::record;
+use super::record::{Coming, record};
 use super::tee::{Keeping, Read, Rest, Tee};
 use crate::history::ReportLine;
 use crate::provider::{PromptOptions, Target, check, repair};
@@ -43,6 +43,8 @@ pub(super) struct Sending {
     /// What became of the client's body, once that is known; and what of it was not wanted.
     read: Option<oneshot::Receiver<Read>>,
     rest: Option<Rest>,
+    /// Whether it ended early, or the client sent no more of it.
+    is_broken: bool,
     /// What is known of the request, until the recording begins. Absent if nothing is recorded.
     asked: Option<Asked>,
     /// The wire, if the history may be repaired.
@@ -83,6 +85,10 @@ impl Failed {
         Self { ended: Ended::ClientGone, refusal }
     }
 
+    fn broken_body() -> Self {
+        Self::of_request(Refusal::new(400, "broken_body", "the body ended early, or no more of it came"))
+    }
+
     fn early(ended: Ended) -> Self {
         Self { ended, refusal: Refusal::new(502, "stopped", "the call was stopped before its answer began") }
     }
@@ -116,6 +122,7 @@ impl Sending {
             body: Tee::of(body, keeping, limits.idle()),
             read,
             rest: None,
+            is_broken: false,
             asked,
             repaired,
             said: None,
@@ -171,14 +178,13 @@ impl Sending {
 
     /// Takes the whole body before anything is sent.
     async fn take_body(&mut self) -> Result<(), Failed> {
-        let broken = || Failed::of_request(Refusal::new(400, "broken_body", "the body ended early"));
         let mut body = std::mem::take(&mut self.body);
         while let Some(frame) = body.frame().await {
-            frame.map_err(|_| broken())?;
+            frame.map_err(|_| Failed::broken_body())?;
         }
         let bytes = match read(&mut self.read).await {
             Read::Captured(Captured::Whole(bytes)) => bytes,
-            Read::Captured(Captured::Cut) | Read::Left(_) => return Err(broken()),
+            Read::Captured(Captured::Cut) | Read::Left(_) => return Err(Failed::broken_body()),
             Read::Captured(Captured::TooLarge) if !self.is_required() => {
                 let message = "there is no room for the request that is to be repaired";
                 return Err(Failed::of_request(Refusal::busy(message)));
@@ -232,11 +238,16 @@ impl Sending {
 
     /// Begins to record the call, unless that has begun.
     fn begin_recording(&mut self, body: Captured) {
+        self.is_broken |= matches!(body, Captured::Cut);
         if let (Captured::Whole(bytes), Some(_)) = (&body, self.repaired) {
             self.said = Some(bytes.clone());
         }
+        self.record(Coming::There(body));
+    }
+
+    fn record(&mut self, body: Coming) {
         if let Some(asked) = self.asked.take() {
-            self.passing.recording = Some(Arc::new(record(&self.passing.app, Asked { body, ..asked })));
+            self.passing.recording = Some(Arc::new(record(&self.passing.app, asked, body)));
         }
     }
 
@@ -266,7 +277,7 @@ impl Sending {
         request.headers_mut().clone_from(&self.headers);
         let upstream = Arc::clone(&self.passing.upstream);
         let mut sent = std::pin::pin!(upstream.send(request));
-        let answer = loop {
+        let mut answer = loop {
             let stopped = self.passing.stopped();
             tokio::select! {
                 biased;
@@ -280,15 +291,32 @@ impl Sending {
             }
         };
         if let Err(Failed { ended: Ended::UpstreamCut, refusal }) = &answer {
+            let is_broken = self.is_broken;
             self.fail(refusal.message.clone()).await;
+            if is_broken {
+                answer = Err(Failed::broken_body());
+            }
         }
-        // Else it came before the end of the request, which may have passed between the look for it and the one for the answer.
-        let passed = self.read.take().and_then(|mut body| body.try_recv().ok());
-        self.begin_recording(match passed {
-            Some(Read::Captured(body)) => body,
-            Some(Read::Left(_)) | None => Captured::Cut,
-        });
+        // Else it came before the end of the request, which goes on.
+        match (self.read.take(), self.rest.take()) {
+            (Some(mut coming), _) => match coming.try_recv() {
+                Ok(Read::Captured(body)) => self.begin_recording(body),
+                Ok(Read::Left(rest)) => self.record(Coming::Later(Box::pin(rest.read()))),
+                Err(_) => self.record(Coming::Later(Box::pin(async { captured(coming.await.ok()).await }))),
+            },
+            (None, Some(rest)) => self.record(Coming::Later(Box::pin(rest.read()))),
+            (None, None) => self.record(Coming::There(Captured::Cut)),
+        }
         answer
+    }
+}
+
+/// What is kept of a body whose end nobody waits for.
+async fn captured(read: Option<Read>) -> Captured {
+    match read {
+        Some(Read::Captured(body)) => body,
+        Some(Read::Left(rest)) => rest.read().await,
+        None => Captured::Cut,
     }
 }
 

@@ -86,7 +86,8 @@ pub(super) struct Rest {
 impl Rest {
     /// Reads it, as far as there is room.
     pub(super) async fn read(mut self) -> Captured {
-        while self.kept.bytes.is_some() {
+        // After the last piece of a known length nothing comes.
+        while self.kept.bytes.is_some() && !http_body::Body::is_end_stream(&self.from) {
             match timeout(self.patience, self.from.frame()).await {
                 Ok(None) => break,
                 Ok(Some(Ok(frame))) => self.kept.keep(frame.data_ref().map_or(&[][..], |piece| piece)),

@@ -48,6 +48,13 @@ fn as_read(path: &str) -> Cow<'_, str> {
     }
 }
 
+/// The model that is named in the path of a call.
+pub(super) fn model(path: &str) -> Option<String> {
+    let path = as_read(path);
+    let (_, after, _) = METHODS.iter().find(|(before, after, _)| is_of_model(&path, before, after))?;
+    Some(path.strip_suffix(after)?.rsplit_once('/')?.1.to_owned())
+}
+
 /// The id of the response that a call asks for once more: `GET .../responses/ID`, or `POST .../responses/ID/cancel`.
 pub(super) fn fetched<'p>(method: &Method, path: &'p str) -> Option<&'p str> {
     let path = match *method {
@@ -145,6 +152,14 @@ mod tests {
         for (path, wire) in table {
             assert_eq!(called(&Method::POST, path).map(|target| target.wire().name), wire, "{path}");
             assert!(called(&Method::GET, path).is_none(), "{path}");
+        }
+        let models = [
+            ("/model/amazon.nova%3A0/converse-stream", Some("amazon.nova:0")),
+            ("/v1beta/models/gemini-3:generateContent", Some("gemini-3")),
+            ("/v1/messages", None),
+        ];
+        for (path, named) in models {
+            assert_eq!(model(path).as_deref(), named, "{path}");
         }
         let responses = [
             (Method::GET, "/v1/responses/resp_1", Some("resp_1")),

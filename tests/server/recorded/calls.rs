@@ -1,12 +1,13 @@
 //! One call: what of it is stored, however it ends, and what its exchange says.
 
-use std::io::{BufReader, Write};
+use std::io::{BufReader, Read as _, Write};
+use std::net::{Shutdown, TcpListener};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::answers::{Wire, heard};
-use super::{Passed, Recorder, Reply, passed, said};
+use super::{Passed, Recorder, Reply, Step, passed, said};
 use crate::common::http::{Open, read};
 use crate::common::uploads::Upload;
 
@@ -992,4 +993,73 @@ fn an_answer_is_named_before_it_has_ended() {
     let first = recorder.settled(&passed(open, true).exchange);
     let settled = recorder.settled(&next.exchange);
     assert_eq!((&settled["how"], &settled["conversation"]), (&json!("continued"), &first["conversation"]));
+}
+
+/// Some upstreams answer while they read.
+#[test]
+fn an_answer_may_begin_before_its_request_has_ended() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let settings = format!("[[upstream]]\nname = \"early\"\nurl = \"http://{}\"\n", listener.local_addr().unwrap());
+    let recorder = Recorder::with("memory:", &settings, &[]);
+    let body = hi(Wire::Anthropic).to_string();
+    let (first, rest) = body.split_at(body.len() / 2);
+    let length = body.len().to_string();
+    // When the rest of it comes: before the answer's end, after it when the upstream has gone, or never.
+    for (when, state) in [("before", "complete"), ("after", "complete"), ("never", "cut")] {
+        let client = recorder.client();
+        let mut stream = client.connect().unwrap();
+        let head = client.head("POST", "/proxy/early/v1/messages", &[("content-length", &length)]);
+        stream.write_all(format!("{head}{first}").as_bytes()).unwrap();
+        let (mut upstream, _) = listener.accept().unwrap();
+        let mut come = Vec::new();
+        let mut until = |end: &str| {
+            while !come.ends_with(end.as_bytes()) {
+                let mut piece = [0; 4096];
+                let length = upstream.read(&mut piece).unwrap();
+                assert!(length > 0, "{}", String::from_utf8_lossy(&come));
+                come.extend_from_slice(&piece[..length]);
+            }
+            upstream.try_clone().unwrap()
+        };
+        let mut answers = until(first);
+        let mut steps = Reply::of_events(&Wire::Anthropic.events(&answer(Wire::Anthropic), 1)).0.into_iter();
+        let mut say = |count: usize| {
+            for step in steps.by_ref().take(count) {
+                let Step::Send(bytes) = step else { panic!("it waits") };
+                answers.write_all(&bytes).unwrap();
+            }
+        };
+        say(2);
+        // The answer has come, and the request has not ended.
+        assert!(stream.peek(&mut [0]).unwrap() > 0);
+        if when == "before" {
+            stream.write_all(rest.as_bytes()).unwrap();
+            until(rest);
+        }
+        say(usize::MAX);
+        if when == "after" {
+            answers.shutdown(Shutdown::Both).unwrap();
+            stream.write_all(rest.as_bytes()).unwrap();
+        }
+        let come = read(&mut BufReader::new(&stream)).unwrap();
+        let exchange = come.header("x-convo-exchange").unwrap().to_owned();
+        drop(stream);
+        let settled = recorder.settled(&exchange);
+        assert_eq!(settled["state"], state, "{settled}");
+        assert_eq!(settled["message"].is_u64(), when != "never", "{settled}");
+    }
+}
+
+/// That is no fault of the upstream's.
+#[test]
+fn a_body_that_does_not_come_is_the_clients_fault() {
+    let recorder = Recorder::with("memory:", "[limits]\nidle_seconds = 1\n", &[]);
+    let client = recorder.client();
+    let mut stream = client.connect().unwrap();
+    let head = client.head("POST", "/proxy/up/v1/messages", &[("content-length", "1000")]);
+    stream.write_all(format!("{head}{{\"model\":").as_bytes()).unwrap();
+    let refused = read(&mut BufReader::new(&stream)).unwrap();
+    assert_eq!((refused.status, &refused.json()["error"]["code"]), (400, &json!("broken_body")), "{}", refused.text());
+    let settled = recorder.settled(refused.header("x-convo-exchange").unwrap());
+    assert_eq!(settled["state"], "cut", "{settled}");
 }

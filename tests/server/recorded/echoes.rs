@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::answers::Wire;
 use super::requirements::{
-    CHAT, CLAUDE, CODEX, Case, Row, Status, Whole, call, check, item, model, result, session, text, user,
+    CHAT, CLAUDE, CODEX, Case, End, Row, Status, Whole, call, check, item, model, result, session, text, user,
 };
 use super::{Reply, passed};
 
@@ -153,6 +153,315 @@ const ROWS: &[Row] = &[
         assert_eq!((&answer["finish_reason"], &answer["chunks"]), (&json!("stop"), &json!([])), "{answer}");
         case.say("s", &[user("hi"), user("on")], "yes");
     }),
+    (3, "another key of the provider is another person's, but a token that is renewed", "A* B* A C* C", |case| {
+        let of = |key: &'static str| [("authorization", key)];
+        let (ada, bob) = (of("Bearer sk-of-ada-0123"), of("Bearer sk-of-bob-4567"));
+        for person in [&ada, &bob] {
+            case.ask(CHAT, person, &[user("hi")], &[model(&long(0))]);
+        }
+        case.ask(CHAT, &ada, &[user("hi"), model(&long(0)), user("on")], &[model("yes")]);
+        case.ask(CHAT, &of("Bearer eyJh.eyJz.one"), &[user("hey")], &[model(&long(1))]);
+        case.ask(CHAT, &of("Bearer eyJh.eyJz.two"), &[user("hey"), model(&long(1)), user("on")], &[model("yes")]);
+    }),
+    (3, "what failed may be asked again with another key", "A* A! A A!", |case| {
+        let mut list = vec![user("hi")];
+        for number in 0..2 {
+            let of = |key: u32| [("authorization", ["Bearer sk-0", "Bearer sk-1"][key as usize])];
+            case.ask_with(CHAT, &of(0), &list, &json!({}), &[], &Status(429));
+            case.ask(CHAT, &of(1), &list, &[model(&long(number))]);
+            list.extend([model(&long(number)), user("on")]);
+        }
+    }),
+    (3, "each kind of key tells people apart", "A* B* A C* D* C E* F* E G* H* G I* J* I", |case| {
+        let keys = [["AQ.Ab8RN6Kada", "AQ.Ab8RN6Kbob"], ["sk-1", "sk-2"], ["Basic YWRhOjE=", "Basic Ym9iOjE="]];
+        let keys = keys.into_iter().chain([["Token ab12cd34", "Token ef56ab78"], ["id1.secret", "id2.secret"]]);
+        for (number, keys) in keys.enumerate() {
+            let hi = user(&format!("hi {number}"));
+            for key in keys {
+                case.ask(CHAT, &[("authorization", key)], std::slice::from_ref(&hi), &[model("yes")]);
+            }
+            case.ask(CHAT, &[("authorization", keys[0])], &[hi, model("yes"), user("on")], &[model("no")]);
+        }
+    }),
+    (3, "one client may take one key after the other", "A* A A A", |case| {
+        let mut list = vec![user("hi")];
+        for number in 0..4 {
+            let key = format!("Bearer sk-{}", number % 2);
+            case.ask(CHAT, &[("authorization", &key)], &list, &[model(&long(number))]);
+            list.extend([model(&long(number)), user("on")]);
+        }
+    }),
+    (3, "what is renewed within a conversation is no other key", "A* A A A A A", |case| {
+        let tokens = ["eyJh.eyJz.one", "eyJh.eyJz.two", "ya29.a0Af", "sk-ant-oat01-x", "tid=1;exp=2:ab", "ghu_16C7e4"];
+        let mut list = vec![user("hi")];
+        for token in tokens {
+            case.ask(CHAT, &[("authorization", &format!("Bearer {token}"))], &list, &[model("yes")]);
+            list.extend([model("yes"), user("on")]);
+        }
+    }),
+    (3, "who has each turn answered by another model with other words goes on", "A* A A A", |case| {
+        let mut list = vec![user("Draft it.")];
+        for number in 0..4 {
+            let more = json!({ "system": format!("You are {}.", number % 2), "model": format!("m{}", number % 2) });
+            case.ask_with(CLAUDE, &[], &list, &more, &[text(&long(number))], &Whole);
+            list.extend([model(&long(number)), user("Go on.")]);
+        }
+    }),
+    (3, "short answers after a long one are nobody else's", "A* A A A", |case| {
+        let mut list = vec![user("hi")];
+        for number in 0..4 {
+            let said = if number == 0 { long(0) } else { "yes".to_owned() };
+            let more = json!({ "system": format!("It is 10:0{number}.") });
+            case.ask_with(CLAUDE, &[("x-api-key", &format!("sk-{number}"))], &list, &more, &[text(&said)], &Whole);
+            list.extend([model(&said), user("on")]);
+        }
+    }),
+    (15, "what failed is asked again with another reminder", "A* A A A", |case| {
+        let reminded =
+            |minute: u32| json!({ "role": "user", "content": [text(&format!("It is 10:0{minute}.")), text("on")] });
+        let list = |minute| [user("hi"), model(&long(0)), reminded(minute)];
+        case.ask(CLAUDE, &[], &[user("hi")], &[text(&long(0))]);
+        for minute in 0..2 {
+            case.ask_with(CLAUDE, &[], &list(minute), &json!({}), &[], &Status(529));
+        }
+        case.ask(CLAUDE, &[], &list(2), &[text("yes")]);
+        let shown = case.shown(0);
+        assert_eq!((shown.len(), &*shown[2]), (4, "user: It is 10:02.on"), "{shown:?}");
+    }),
+    (15, "so it is where the system tells the time", "A* A A A~ A~", |case| {
+        let mut list = Vec::new();
+        let ask = |case: &mut Case, list: &[Value], end: &End| {
+            let system = json!({ "role": "system", "content": format!("It is 10:0{}.", case.drawn.len()) });
+            let said = [model(&long(list.len()))];
+            case.ask_with(CHAT, &[("x-session-id", "s")], &[&[system], list].concat(), &json!({}), &said, end);
+        };
+        for _ in 0..2 {
+            list.push(user("hi"));
+            ask(case, &list, &Status(429));
+            ask(case, &list, &Whole);
+            list.push(model(&long(list.len())));
+        }
+        list.push(user("more"));
+        ask(case, &list, &Whole);
+        assert_eq!(case.shown(0).len(), 7, "{:?}", case.shown(0));
+    }),
+    (15, "a question that failed may be asked again after another one", "A* A B< A! A C* D* C! C", |case| {
+        for (of, before) in [("s", &[user("hi"), model(&long(0))][..]), ("t", &[])] {
+            if let [first, ..] = before {
+                case.say(of, std::slice::from_ref(first), &long(0));
+            }
+            let list = |text: &str| [before, &[user(text)]].concat();
+            case.ask_with(CLAUDE, &session(of), &list("on"), &json!({}), &[], &Status(529));
+            case.say(of, &list("Give it a title."), "A title");
+            case.say(of, &list("on"), &long(1));
+            case.say(of, &[&list("on")[..], &[model(&long(1)), user("more")]].concat(), "yes");
+        }
+        assert_eq!((case.shown(0).len(), case.shown(2).len()), (6, 4));
+    }),
+    (15, "what was replaced by the same with another reminder may be asked again, too", "A* A A A A!", |case| {
+        let reminded =
+            |minute: u32| json!({ "role": "user", "content": [text(&format!("It is 10:0{minute}.")), text("on")] });
+        case.say("s", &[user("hi")], &long(0));
+        for minute in [0, 1, 0] {
+            let list = [user("hi"), model(&long(0)), reminded(minute)];
+            case.ask_with(CLAUDE, &session("s"), &list, &json!({}), &[], &Status(529));
+        }
+        case.say("s", &[user("hi"), model(&long(0)), reminded(0)], "yes");
+        assert_eq!(case.shown(0)[2..], ["user: It is 10:00.on", "assistant: yes"]);
+    }),
+    (15, "results that failed are asked again after something else", "A* A B< A! A", |case| {
+        let call = call("toolu_01A09q90qw90lq0001", json!({}));
+        let of = |more: &[Value]| {
+            let given = [&[result("toolu_01A09q90qw90lq0001", "done")], more].concat();
+            [
+                user("hi"),
+                json!({ "role": "assistant", "content": [&call] }),
+                json!({ "role": "user", "content": given }),
+            ]
+        };
+        case.ask(CLAUDE, &session("s"), &[user("hi")], std::slice::from_ref(&call));
+        case.ask_with(CLAUDE, &session("s"), &of(&[]), &json!({}), &[], &Status(529));
+        let title = [&of(&[])[..2], &[user("Give it a title.")]].concat();
+        case.say("s", &title, "A title");
+        case.say("s", &of(&[]), &long(1));
+        let list = [&of(&[])[..], &[model(&long(1))]].concat();
+        case.say("s", &[&list[..], &[user("on")]].concat(), "yes");
+        assert_eq!(case.shown(0).len(), 6, "{:?}", case.shown(0));
+    }),
+    (15, "a question that was cut, and left out, may be asked again", "A* A A B< C< C", |case| {
+        let of = |texts: &[&str]| {
+            let texts = texts.iter().map(|text| user(text));
+            [user("hi"), model(&long(0))].into_iter().chain(texts).collect::<Vec<_>>()
+        };
+        case.say("s", &[user("hi")], &long(0));
+        case.ask_with(CLAUDE, &session("s"), &of(&["one"]), &json!({}), &[text("I am cut")], &End::Cut(4));
+        case.ask_with(CLAUDE, &session("s"), &of(&["one", "two"]), &json!({}), &[], &Status(529));
+        case.say("s", &of(&["two"]), &long(1));
+        case.say("s", &of(&["one"]), &long(2));
+        case.say("s", &[&of(&["one"])[..], &[model(&long(2)), user("on")]].concat(), "yes");
+        assert_eq!(case.shown(2)[2..4], [String::from("user: one"), format!("assistant: {}", long(2))]);
+    }),
+    (15, "a title of a first question that failed takes not its place", "A* B* A! A", |case| {
+        case.ask_with(CLAUDE, &session("s"), &[user("on")], &json!({}), &[], &Status(529));
+        case.say("s", &[user("Give it a title:"), user("on")], "A title");
+        case.say("s", &[user("on")], &long(1));
+        case.say("s", &[user("on"), model(&long(1)), user("more")], "yes");
+    }),
+    (15, "results that were too long are shortened", "A* A A A", |case| {
+        let call = call("toolu_01A09q90qw90lq0002", json!({}));
+        let mut list = vec![user("hi")];
+        case.ask(CLAUDE, &session("s"), &list, std::slice::from_ref(&call));
+        list.push(json!({ "role": "assistant", "content": [call] }));
+        let given = |text: &str| json!({ "role": "user", "content": [result("toolu_01A09q90qw90lq0002", text)] });
+        let long = [&list[..], &[given("much")]].concat();
+        case.ask_with(CLAUDE, &session("s"), &long, &json!({}), &[], &Status(400));
+        list.push(given("m"));
+        case.say("s", &list, "yes");
+        case.say("s", &[&list[..], &[model("yes"), user("on")]].concat(), "no");
+        assert_eq!(case.shown(0).len(), 6, "{:?}", case.shown(0));
+    }),
+    (15, "a probe takes nobody's place", "A* A B<", |case| {
+        let probe = json!({ "max_tokens": 1 });
+        case.say("s", &[user("hi")], &long(0));
+        let of = |reminder: &str| {
+            let asked = json!({ "role": "user", "content": [text("on"), text(reminder)] });
+            [user("hi"), model(&long(0)), asked]
+        };
+        case.ask_with(CLAUDE, &session("s"), &of("It is 10:00."), &json!({}), &[], &Status(529));
+        case.ask_with(CLAUDE, &session("s"), &of("It is 10:01."), &probe, &[text("y")], &Whole);
+        assert_eq!(case.shown(0)[2..], ["user: onIt is 10:00."]);
+    }),
+    (15, "a question whose retry runs keeps its place", "A* A B< A! A B", |case| asked_beside_a_retry(case, &[])),
+    (15, "so it does where another one that failed follows it", "A* A A B< A! C< B", |case| {
+        asked_beside_a_retry(case, &["too"])
+    }),
+    (15, "a first question that is another one is asked elsewhere", "A* B*", |case| {
+        case.ask_with(CLAUDE, &session("s"), &[user("one")], &json!({}), &[], &Status(529));
+        case.say("s", &[user("two")], "yes");
+    }),
+    (12, "references to thinking may be left out", "A* A A", |case| {
+        let of = |id: &str| json!({ "type": "item_reference", "id": id });
+        let answer = |number: usize| {
+            let thought = json!({ "type": "reasoning", "id": format!("rs_{number}"), "summary": [] });
+            let said = json!({ "type": "message", "id": format!("msg_{number}"), "role": "assistant", "status": "completed",
+                "content": [{ "type": "output_text", "text": long(number), "annotations": [] }] });
+            [thought, said]
+        };
+        let ask = |case: &mut Case, list: &[Value], number: usize| case.ask(CODEX, &[], list, &answer(number));
+        ask(case, &[item("user", "hi")], 1);
+        ask(case, &[item("user", "hi"), of("rs_1"), of("msg_1"), item("user", "on")], 2);
+        ask(case, &[item("user", "hi"), of("msg_1"), item("user", "on"), of("msg_2"), item("user", "more")], 3);
+        assert_eq!(case.shown(0).len(), 6, "{:?}", case.shown(0));
+    }),
+    (8, "what the model was to go on with may be left out, or come back in its answer", "A* A~ B* B~", |case| {
+        let words = "Once upon a time there was a store that lost nothing, wherever its power was cut.";
+        for (of, given, said) in [("s", "{", "\"x\": 1}"), ("t", "Once", words)] {
+            case.say(of, &[user(of), model(given)], said);
+            case.say(of, &[user(of), model(said), user("on")], "yes");
+            let letter = usize::from(of == "t");
+            let wanted = [&format!("user: {of}"), &*format!("assistant: {given}{said}"), "user: on", "assistant: yes"];
+            assert_eq!(case.shown(letter), wanted);
+        }
+    }),
+    (8, "what the model is to go on with proves nothing of the question before it", "A* A B< B", |case| {
+        let list = |text: &str| [user("hi"), model(&long(0)), user(text), model("{")];
+        case.say("s", &[user("hi")], &long(0));
+        case.ask_with(CLAUDE, &session("s"), &list("one"), &json!({}), &[], &Status(529));
+        case.say("s", &list("another one"), "\"x\": 1}");
+        case.say("s", &[&list("another one")[..3], &[model("{\"x\": 1}"), user("on")]].concat(), "yes");
+        assert_eq!(case.shown(1)[2..4], ["user: another one", "assistant: {\"x\": 1}"]);
+    }),
+    (8, "an answer that another one goes on with is not left out", "A* A B* A", |case| {
+        case.say("s", &[user("hi")], &long(0));
+        case.say("s", &[user("hi"), model(&long(0))], &long(1));
+        case.say("s", &[user("hi"), model(&long(1)), user("beside")], "yes");
+        case.say("s", &[user("hi"), model(&long(0)), model(&long(1)), user("on")], "no");
+    }),
+    (10, "who has an earlier answer of the session and asks something else of it begins anew", "A* A B*", |case| {
+        case.say("s", &[user("hi")], &long(0));
+        case.say("s", &[user("hi"), model(&long(0)), user("on")], &long(1));
+        case.say("s", &[user("Find faults in this:"), model(&long(0)), user("Go.")], "none");
+    }),
+    (8, "a picture that the model drew may be left out", "A* A A", |case| {
+        let picture = json!({ "inlineData": { "mimeType": "image/png", "data": "iVBORw0KGgo=" } });
+        let drawn = json!({ "candidates": [{ "content": { "role": "model", "parts": [{ "text": long(1) }, picture] },
+            "finishReason": "STOP" }] });
+        let part = |role: &str, text: &str| json!({ "role": role, "parts": [{ "text": text }] });
+        let ask = |case: &mut Case, list: &[Value], answer: &Value| {
+            let path = "/v1beta/models/m:generateContent";
+            let body = json!({ "contents": list });
+            let exchange = case.recorder.ask(path, &[], &body, Reply::json(answer)).exchange;
+            case.draw(&exchange);
+        };
+        let mut list = vec![part("user", "Draw.")];
+        for answer in [drawn.clone(), drawn.clone(), drawn] {
+            ask(case, &list, &answer);
+            list.extend([part("model", &long(1)), part("user", "on")]);
+        }
+    }),
+    (10, "who edits an earlier question leaves there, though reminders change", "A* A~ A~ B<", |case| {
+        let reminded = |text: &str, number: usize| json!({ "role": "user", "content": [self::text(&format!("It is 10:0{number}.")), self::text(text)] });
+        let mut list = Vec::new();
+        for number in 0..3 {
+            list.push(user(&format!("question {number}")));
+            let (last, before) = list.split_last().unwrap();
+            let last = reminded(last["content"].as_str().unwrap(), number);
+            case.say("s", &[before, &[last]].concat(), &long(number));
+            list.push(model(&long(number)));
+        }
+        case.say("s", &[&list[..4], &[reminded("another question", 4)]].concat(), "no");
+        assert_eq!(case.shown(1).len(), 6, "{:?}", case.shown(1));
+    }),
+    (15, "of many answers to one question each is gone on with that has a call", "A", |case| {
+        let of = |number: usize| call(&format!("toolu_01A09q90qw90lq{number:04}"), json!({}));
+        for number in 0..40 {
+            case.ask(CLAUDE, &[], &[user("hi")], &[of(number)]);
+        }
+        let of = of(0);
+        let given = json!({ "role": "user", "content": [result(of["id"].as_str().unwrap(), "done")] });
+        case.ask(CLAUDE, &[], &[user("hi"), json!({ "role": "assistant", "content": [of] }), given], &[text("yes")]);
+        let (last, begun) = case.drawn.split_last().unwrap();
+        assert!(begun.iter().all(|drawn| drawn.ends_with('*')), "{begun:?}");
+        case.drawn = vec![last.clone()];
+    }),
+    (5, "what a template asks has no words here", "A* A B*", |case| {
+        let of = |before: Value| json!({ "prompt": { "id": "pmpt_1" }, "previous_response_id": before });
+        let ask = |case: &mut Case, before: Value, number: usize| {
+            let mut body = json!({ "model": "m", "stream": true });
+            body.as_object_mut().unwrap().extend(of(before).as_object().unwrap().clone());
+            let events = Wire::Responses.events(&Wire::Responses.text(&long(number), number), number);
+            let exchange = case.recorder.ask(CODEX, &[], &body, Reply::of_events(&events)).exchange;
+            case.draw(&exchange);
+            assert_eq!(case.last["state"], "complete", "{}", case.last);
+        };
+        ask(case, Value::Null, 1);
+        ask(case, "resp_1".into(), 2);
+        ask(case, Value::Null, 3);
+    }),
+    (5, "another template, or one with other variables, is another question", "A* B* C*", |case| {
+        for (of, variables, end) in [("1", "x", Status(529)), ("1", "y", Whole), ("2", "y", Whole)] {
+            let prompt = json!({ "id": format!("pmpt_{of}"), "variables": { "of": variables } });
+            let body = json!({ "model": "m", "stream": true, "input": null, "prompt": prompt });
+            let events = Wire::Responses.events(&Wire::Responses.text(&long(1), 1), 1);
+            let reply = match end {
+                Status(status) => Reply::error(status, &json!({ "error": { "message": "no" } })),
+                _ => Reply::of_events(&events),
+            };
+            let passed = case.recorder.ask(CODEX, &[("session-id", "s")], &body, reply);
+            case.draw(&passed.exchange);
+            if passed.status == 200 {
+                assert_eq!(case.recorder.request(&passed.exchange).0, body.to_string().as_bytes());
+            }
+        }
+    }),
+    (2, "a name goes to the conversation, not to what is asked beside it", "A* B*", |case| {
+        let of = [("x-convo-conversation", "chat-7")];
+        let more = json!({ "response_format": { "type": "json_schema", "json_schema": { "name": "title" } } });
+        case.ask_with(CHAT, &of, &[user("Give it a title: hi")], &more, &[model("{}")], &Whole);
+        case.ask(CHAT, &of, &[user("hi")], &[model("hello")]);
+        let named = case.recorder.client().get("/api/v1/conversations/chat-7").ok();
+        assert_eq!(named["conversation"], json!(case.letters[1]));
+    }),
     (5, "a question without words may be asked again", "A* B*", |case| {
         for _ in 0..2 {
             case.ask(CHAT, &[("x-session-id", "s")], &[user("")], &[model("hello")]);
@@ -219,4 +528,49 @@ fn the_tokens_of_a_call_with_choices_count_once() {
         (&json!(1), &json!(0), &json!(3), &json!(5)),
         "{usage}"
     );
+}
+
+/// A question fails, and its retry runs while something like it is asked in the same place; with words that are typed after it.
+fn asked_beside_a_retry(case: &mut Case, typed: &[&str]) {
+    let reminded = |reminder: &str, typed: &[&str]| {
+        let asked = json!({ "role": "user", "content": [text(reminder), text("on")] });
+        let typed = typed.iter().map(|text| user(text));
+        [user("hi"), model(&long(0)), asked].into_iter().chain(typed).collect::<Vec<_>>()
+    };
+    case.say("s", &[user("hi")], &long(0));
+    let (first, second) = (reminded("It is 10:00.", &[]), reminded("It is 10:01.", typed));
+    case.ask_with(CLAUDE, &session("s"), &first, &json!({}), &[], &Status(529));
+    let events = Wire::Anthropic.events(&[text(&long(1))], 1);
+    let reply = events[1..].iter().fold(Reply::stream().then(&events[0]).wait(1), |reply, event| reply.then(event));
+    let body = Case::body(CLAUDE, &first, &json!({})).to_string();
+    let mut retry = case.recorder.begin(case.recorder.client(), CLAUDE, &session("s"), body.as_bytes(), reply.end());
+    retry.until(b"message_start");
+    case.recorder.placed(retry.answer.header("x-convo-exchange").unwrap());
+    if !typed.is_empty() {
+        case.ask_with(CLAUDE, &session("s"), &reminded("It is 10:00.", typed), &json!({}), &[], &Status(529));
+    }
+    case.say("s", &second, &long(2));
+    case.recorder.go_on();
+    let is_whole = retry.end();
+    case.draw(&passed(retry, is_whole).exchange);
+    for (asked, number) in [(&first, 1), (&second, 2)] {
+        case.say("s", &[&asked[..], &[model(&long(number)), user("more")]].concat(), "yes");
+    }
+    for letter in [usize::from(!typed.is_empty()) * 2, 1] {
+        assert_eq!(case.shown(letter).len(), 6, "{:?}", case.shown(letter));
+    }
+}
+
+/// Some wires have it in the path alone.
+#[test]
+fn tokens_are_counted_for_the_model_in_the_path() {
+    let mut case = Case::open();
+    let answer = json!({ "output": { "message": { "role": "assistant", "content": [{ "text": "hello" }] } },
+        "stopReason": "end_turn", "usage": { "inputTokens": 3, "outputTokens": 5, "totalTokens": 8 } });
+    let body = json!({ "messages": [{ "role": "user", "content": [{ "text": "hi" }] }] });
+    let path = "/model/amazon.nova-lite-v1%3A0/converse";
+    let exchange = case.recorder.ask(path, &[], &body, Reply::json(&answer)).exchange;
+    case.draw(&exchange);
+    let usage = case.recorder.client().get("/api/v1/usage?by=model").json();
+    assert_eq!(usage["rows"][0]["model"], "amazon.nova-lite-v1:0", "{usage}");
 }

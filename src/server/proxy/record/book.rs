@@ -22,7 +22,8 @@ use crate::store::Store;
 
 /// Whose conversations the books are: no key can have this owner.
 const OWNER: &str = "convo:proxy";
-/// What the id of a call's end begins with.
+/// What the id of a call begins with, and that of its end.
+const ASKED: &str = "asked ";
 const END: &str = "end ";
 /// What the key of a book begins with, before the owner.
 const OF: &str = "owner ";
@@ -46,6 +47,9 @@ pub(super) struct Entry {
     /// Known if the client named no session.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "hex_option")]
     pub(super) surroundings: Option<Digest>,
+    /// Of the client's key at the upstream, known if the client named no session.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "hex_option")]
+    pub(super) account: Option<Digest>,
     /// Of the model, known if the client named no session.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "hex_option")]
     pub(super) model: Option<Digest>,
@@ -172,10 +176,21 @@ struct Words {
     words: String,
 }
 
-/// A call that was answered.
+/// A call that has ended.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Answered {
+struct Ended {
     exchange: Uuid,
+}
+
+/// What the end of a call is found by.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum FoundBy<'a> {
+    /// The id of its answer.
+    Response(&'a str),
+    /// What was asked, and the first call in its answer whose id is no other's.
+    Call { asked: &'a Digest, id: &'a str },
+    /// The conversation of its request. It has no answer.
+    Unanswered(ConversationId),
 }
 
 /// The book of an owner.
@@ -288,11 +303,16 @@ impl<'a> Book<'a> {
 
     /// Writes how a call ended.
     ///
-    /// `response`: the id by which later requests may name its answer.
-    pub(super) fn end(&self, exchange: Uuid, end: &End, response: Option<&str>) -> Result<()> {
+    /// `found_by`: what later requests may find it by, beside its exchange.
+    pub(super) fn end(&self, exchange: Uuid, end: &End, found_by: &[FoundBy<'_>]) -> Result<()> {
         let mut chunks = vec![line(end_id(exchange), end)?];
-        if let Some(response) = response {
-            chunks.push(line(self.response_id(response), &Answered { exchange })?);
+        for found_by in found_by {
+            let id = match found_by {
+                FoundBy::Response(id) => self.response_id(id),
+                FoundBy::Call { asked, id } => self.call_id(asked, id),
+                FoundBy::Unanswered(conversation) => unanswered_id(*conversation),
+            };
+            chunks.push(line(id, &Ended { exchange })?);
         }
         self.append(chunks)
     }
@@ -351,8 +371,22 @@ impl<'a> Book<'a> {
 
     /// The call whose answer has this id.
     pub(super) fn response(&self, id: &str) -> Result<Option<Entry>> {
-        let found: Option<Answered> = self.find(&self.response_id(id), 1)?.pop();
-        found.map_or(Ok(None), |answered| self.exchange(answered.exchange))
+        Ok(self.that_ended(&self.response_id(id))?.map(|(_, entry)| entry))
+    }
+
+    /// The newest call of a model that was asked this, and whose answer calls a tool by this id.
+    pub(super) fn that_calls(&self, asked: &Digest, id: &str) -> Result<Option<Entry>> {
+        Ok(self.that_ended(&self.call_id(asked, id))?.map(|(_, entry)| entry))
+    }
+
+    /// The newest call of a conversation that ended without an answer, and the digest of what it asked.
+    pub(super) fn unanswered(&self, conversation: ConversationId) -> Result<Option<(Digest, Entry)>> {
+        self.that_ended(&unanswered_id(conversation))
+    }
+
+    fn that_ended(&self, id: &str) -> Result<Option<(Digest, Entry)>> {
+        let found: Option<Ended> = self.find(id, 1)?.pop();
+        found.map_or(Ok(None), |ended| self.call(ended.exchange))
     }
 
     /// How a call ended, if it has.
@@ -362,15 +396,24 @@ impl<'a> Book<'a> {
 
     /// The entry of a call.
     pub(super) fn exchange(&self, exchange: Uuid) -> Result<Option<Entry>> {
+        Ok(self.call(exchange)?.map(|(_, entry)| entry))
+    }
+
+    /// The entry of a call, and the digest of what it asked.
+    fn call(&self, exchange: Uuid) -> Result<Option<(Digest, Entry)>> {
         let Some(seq) = self.seqs(&exchange_id(exchange), 1)?.pop() else { return Ok(None) };
         // The entry itself is the chunk before.
         let before = seq.saturating_sub(1);
         let found = self.store.entries(&self.name, before..=before, 1)?;
-        Ok(found.into_iter().find_map(|entry| read(&entry.kind, None)))
+        Ok(found.into_iter().find_map(|entry| Some((asked(&entry.kind)?, read(&entry.kind, None)?))))
     }
 
     fn response_id(&self, id: &str) -> String {
         format!("response {}", hex::encode(&self.key.digest([id.as_bytes()])))
+    }
+
+    fn call_id(&self, asked: &Digest, id: &str) -> String {
+        format!("call {}", hex::encode(&self.key.digest([&asked[..], id.as_bytes()])))
     }
 
     fn seqs(&self, id: &str, most: usize) -> Result<Vec<u64>> {
@@ -391,7 +434,13 @@ impl<'a> Book<'a> {
 }
 
 fn asked_id(digest: &Digest) -> String {
-    format!("asked {}", hex::encode(digest))
+    format!("{ASKED}{}", hex::encode(digest))
+}
+
+/// The digest of what was asked, by the chunk of an entry.
+fn asked(kind: &EntryKind) -> Option<Digest> {
+    let EntryKind::Chunk { chunk, .. } = kind else { return None };
+    hex::decode(chunk.id.as_deref()?.strip_prefix(ASKED)?)
 }
 
 fn scope_id(digest: &Digest) -> String {
@@ -404,6 +453,10 @@ fn exchange_id(exchange: Uuid) -> String {
 
 fn words_id(exchange: Uuid) -> String {
     format!("words {exchange}")
+}
+
+fn unanswered_id(conversation: ConversationId) -> String {
+    format!("unanswered {conversation}")
 }
 
 fn failed_id(conversation: ConversationId) -> String {

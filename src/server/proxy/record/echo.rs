@@ -77,8 +77,8 @@ fn compare_as_it_is(
     None
 }
 
-/// Whether an echo lacks what the provider's own tools did, and has the words; or lacks the words before the calls, and has the
-/// calls. Clients keep the text of an answer alone, or its calls.
+/// Whether an echo lacks what the provider's own tools did or drew, and has the words; or lacks the words before the calls, and
+/// has the calls. Clients keep the text of an answer alone, or its calls.
 fn lacks_only_what_clients_leave_out(recorded: &[&Chunk], is: &[Meaning<'_>], skips: fn(Role, &Chunk) -> bool) -> bool {
     let own: Said<'_> = recorded.iter().filter(|chunk| !is_of_provider(chunk)).copied().collect();
     let mut was = joined(&own, skips);
@@ -94,9 +94,10 @@ fn lacks_only_what_clients_leave_out(recorded: &[&Chunk], is: &[Meaning<'_>], sk
     !is.is_empty() && was.len() == is.len() && was.iter().zip(is).all(|(was, is)| is_same(was, is))
 }
 
-/// Whether a chunk is what a tool of the provider's did in an answer.
+/// Whether a chunk is what a tool of the provider's did in an answer, or a picture.
 fn is_of_provider(chunk: &Chunk) -> bool {
-    matches!(chunk.body, Body::Opaque { .. } | Body::ToolCall { server: true, .. } | Body::ToolResult { .. })
+    let is_call = matches!(chunk.body, Body::ToolCall { server: true, .. });
+    is_call || matches!(chunk.body, Body::Opaque { .. } | Body::ToolResult { .. } | Body::Image(_))
 }
 
 /// Whether a run says what is recorded, and nothing else.
@@ -142,12 +143,9 @@ fn expand<'a>(echoed: &[&'a Chunk], recorded: &[&'a Chunk]) -> Said<'a> {
     }
     let mut expanded = Vec::with_capacity(echoed.len());
     for chunk in echoed {
-        match meaning::of(chunk) {
-            Some(Meaning::Reference(id)) => match known.remove(id.as_str()) {
-                Some(chunks) => expanded.extend(chunks),
-                None => expanded.push(*chunk),
-            },
-            _ => expanded.push(*chunk),
+        match meaning::reference(chunk).and_then(|id| known.remove(id.as_str())) {
+            Some(chunks) => expanded.extend(chunks),
+            None => expanded.push(*chunk),
         }
     }
     expanded

@@ -67,8 +67,25 @@ pub(super) fn of(chunk: &Chunk) -> Option<Meaning<'_>> {
         Body::File(file) => Some(other("file", file.data.as_ref().or(file.url.as_ref()).map_or("", String::as_str))),
         // Where Amazon's caches may end: clients move it to the newest message.
         Body::Opaque { kind, .. } | Body::Unknown { kind } if kind == "cachePoint" => None,
-        Body::Opaque { kind, json, .. } => Some(opaque(kind, json.as_str())),
+        Body::Opaque { kind, json, .. } => Some(opaque(kind, json.as_str())).filter(|meaning| !is_of_thinking(meaning)),
         Body::Unknown { kind } => Some(other("unknown", kind)),
+    }
+}
+
+/// What the ids of thinking begin with, of OpenAI.
+const THINKING: &str = "rs_";
+
+/// Whether it names thinking by its id, which is compared no more than the thinking itself.
+fn is_of_thinking(meaning: &Meaning<'_>) -> bool {
+    matches!(meaning, Meaning::Reference(id) if id.starts_with(THINKING))
+}
+
+/// The item that a chunk names by its id.
+pub(super) fn reference(chunk: &Chunk) -> Option<String> {
+    let Body::Opaque { kind, json, .. } = &chunk.body else { return None };
+    match opaque(kind, json.as_str()) {
+        Meaning::Reference(id) => Some(id),
+        _ => None,
     }
 }
 
@@ -112,6 +129,36 @@ pub(super) fn is_random(id: &str, name: &str) -> bool {
         !(has(u8::is_ascii_digit) || has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase))
     };
     parts.filter(|part| !is_word(part)).map(str::len).sum::<usize>() >= RANDOM
+}
+
+/// What of the model's words is no other answer's by chance: the id of a call, or so many bytes. `OK` may be anybody's answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Evidence {
+    /// Of the model's texts.
+    bytes: usize,
+    pub(super) is_enough: bool,
+}
+
+/// So many bytes are no other answer's by chance.
+const EVIDENCE: usize = 64;
+
+impl Evidence {
+    pub(super) fn of<'c>(said: impl IntoIterator<Item = &'c Chunk>) -> Self {
+        let mut evidence = Self::default();
+        evidence.take(said);
+        evidence
+    }
+
+    pub(super) fn take<'c>(&mut self, said: impl IntoIterator<Item = &'c Chunk>) {
+        for chunk in said {
+            match &chunk.body {
+                Body::Text { text, .. } => self.bytes += text.len(),
+                Body::ToolCall { id, name, .. } => self.is_enough |= is_random(id, name),
+                _ => {}
+            }
+        }
+        self.is_enough |= self.bytes >= EVIDENCE;
+    }
 }
 
 fn other(kind: &str, what: &str) -> Meaning<'static> {

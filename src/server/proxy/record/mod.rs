@@ -28,6 +28,7 @@ mod sent;
 mod turns;
 mod voice;
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -43,7 +44,7 @@ pub(crate) use self::book::{book, is_end, whose_book};
 use self::call::{Answer, Call};
 pub use self::erased::erasing;
 pub(crate) use self::outcome::{Exchange, exchange, request};
-use super::exchange::{Asked, Ended, Passed};
+use super::exchange::{Asked, Captured, Ended, Passed};
 use crate::server::app::App;
 use crate::server::config::Record;
 use crate::server::exchanges::{Exchanges, Kind, Registered};
@@ -52,6 +53,8 @@ use crate::server::refusal::Refusal;
 
 /// How long a request waits for the answers before it to be stored.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the rest of a request is waited for whose answer is over.
+const REST: Duration = Duration::from_secs(1);
 /// How long an answer that is fetched waits for the end of its call: that is stored soon, if the call was cut.
 const FETCHED: Duration = Duration::from_secs(1);
 /// How long what has come waits to be stored, so that passing it on goes first.
@@ -74,6 +77,9 @@ pub(crate) struct Recording {
     /// Whether its request is stored, or why it is not.
     kept: watch::Receiver<Option<Result<(), State>>>,
     stopped: watch::Receiver<bool>,
+    /// Whether its answer is an error, and whether it is over.
+    is_error: AtomicBool,
+    over: watch::Sender<bool>,
 }
 
 /// The pieces of an answer that are not stored yet.
@@ -100,23 +106,55 @@ impl Queue {
     }
 }
 
+/// What is kept of a request's body.
+pub(crate) enum Coming {
+    There(Captured),
+    /// Its answer has begun before its end.
+    Later(Pin<Box<dyn Future<Output = Captured> + Send>>),
+}
+
 /// Begins to record a call. It never waits: what is stored is stored beside the traffic.
-pub(crate) fn record(app: &Arc<App>, asked: Asked) -> Recording {
+pub(crate) fn record(app: &Arc<App>, asked: Asked, body: Coming) -> Recording {
     let (passing, passed) = mpsc::unbounded_channel();
     let (tell, kept) = watch::channel(None);
+    let (over, is_over) = watch::channel(false);
     let id = asked.id;
     let room = app.ledger.room(&asked.caller.owner);
     let queue = Arc::new(Queue { room, bytes: AtomicUsize::new(0), is_behind: AtomicBool::new(false) });
     let kind = if asked.fetched.is_some() { Kind::Fetched } else { Kind::Exchange };
     let (registered, stopped) = app.exchanges.begin(asked.id, &asked.caller.owner, kind);
+    if matches!(body, Coming::There(_)) {
+        app.exchanges.asks(asked.id);
+    }
     let following = Following {
         app: Arc::clone(app),
         queue: Arc::clone(&queue),
         _registered: registered,
         stopped: stopped.clone(),
     };
-    tokio::spawn(following.follow(asked, passed, tell));
-    Recording { id, exchanges: Arc::clone(&app.exchanges), passing, queue, kept, stopped }
+    tokio::spawn(async move {
+        let body = match body {
+            Coming::There(body) => body,
+            Coming::Later(body) => {
+                let body = tokio::select! {
+                    body = body => body,
+                    () = rest_is_late(is_over) => Captured::Cut,
+                };
+                following.app.exchanges.asks(id);
+                body
+            }
+        };
+        following.follow(Asked { body, ..asked }, passed, tell).await;
+    });
+    let (exchanges, is_error) = (Arc::clone(&app.exchanges), AtomicBool::new(false));
+    Recording { id, exchanges, passing, queue, kept, stopped, is_error, over }
+}
+
+/// Returns some time after the end of an answer: until then the rest of its request may come.
+async fn rest_is_late(mut is_over: watch::Receiver<bool>) {
+    // The side that passes on may end without a word.
+    let _ = is_over.wait_for(|is_over| *is_over).await;
+    sleep(REST).await;
 }
 
 impl Recording {
@@ -134,8 +172,22 @@ impl Recording {
                 return;
             }
         }
-        if let Passed::Head { .. } | Passed::Failed(_) = &passed {
-            self.exchanges.answers(self.id);
+        match &passed {
+            Passed::Head { status, .. } => {
+                self.is_error.store(!status.is_success(), Ordering::Release);
+                self.exchanges.answers(self.id);
+            }
+            Passed::Failed(_) => {
+                self.exchanges.answers(self.id);
+                self.exchanges.fails(self.id);
+            }
+            Passed::End(ended) => {
+                if *ended == Ended::UpstreamCut || self.is_error.load(Ordering::Acquire) {
+                    self.exchanges.fails(self.id);
+                }
+                self.over.send_replace(true);
+            }
+            Passed::Piece(_) | Passed::Repaired(_) | Passed::Left => {}
         }
         // The task has ended if the store failed: the traffic goes on.
         if self.passing.send(passed).is_err() {
@@ -260,7 +312,7 @@ impl Following {
         let app = Arc::clone(&self.app);
         let noted = self.app.pool.run(move || {
             let book = Book::open(&app.store, &app.exchanges, &owner)?;
-            Ok(book.end(exchange, &End::of(State::StoreFailed), None)?)
+            Ok(book.end(exchange, &End::of(State::StoreFailed), &[])?)
         });
         if let Err(refusal) = noted.await {
             tracing::error!(%exchange, error = %refusal.message, "a call has no line in the book");

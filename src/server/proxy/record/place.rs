@@ -12,10 +12,10 @@
 
 use super::book::{Entry, How};
 use super::echo::{self, Echo, Kept, chunks, is_text, same};
-use super::meaning::{is_made_up, is_random, said};
+use super::meaning::{self, Evidence, Meaning, is_made_up, is_random, said};
 use super::plan::{Echoed, Placed, Plan, Request, kept_by_client};
 use super::recorded::{Answer, Recorded, end_of, is_last, siblings};
-use super::scope::Elsewhere;
+use super::scope::{Elsewhere, Kind};
 use super::turns::{Part, Run};
 use crate::error::{Error, Result};
 use crate::history::{MessageState, StoredMessage};
@@ -24,14 +24,15 @@ use crate::model::{Body, Chunk, ConversationId, Message, Name, Role};
 
 /// The most chunks of an answer that are hidden one by one: each is an entry of its own.
 const HIDDEN: usize = 64;
-/// Of late answers that come after a call, one more than are passed over.
+/// Of late answers that come after a call, one more than are passed over; and of messages that calls without an answer asked.
 const LATE: usize = 5;
+const FOLLOWING: usize = 64;
+/// The most messages of a place of which all but the last are hidden, as they were asked in another way.
+const ASKED_ANEW: u64 = 64;
 /// The most messages between a question and its answer that are looked at.
 const BETWEEN: usize = 64;
 /// The most calls of one answer that are looked for, where they come back in turn.
 const IN_TURN: usize = 32;
-/// An answer of so many bytes is no other's by chance.
-pub(super) const EVIDENCE: usize = 64;
 
 /// What came of looking.
 #[derive(Debug)]
@@ -48,6 +49,11 @@ impl<'a> Request<'a> {
         let mut stale = None;
         for _ in 0..TRIES {
             let Some(plan) = self.plan()? else { return Ok(Found::Wait) };
+            // What it leaves may be a question that gets no answer.
+            let is_early = || self.exchanges.has_failing(self.book.owner, plan.name.id());
+            if plan.leave_at.is_some() && self.may_wait && is_early() {
+                return Ok(Found::Wait);
+            }
             match self.carry_out(self.with_other_system(plan)?) {
                 // Somebody was faster: look again.
                 Err(error @ (Error::StaleHead { .. } | Error::NameTaken { .. } | Error::SharedByForks { .. })) => {
@@ -86,12 +92,12 @@ impl<'a> Request<'a> {
             Some(Elsewhere::Conversation) => return self.at_the_end(),
             None => {}
         }
-        let asked = self.recorded(&self.turns.asked, |entry| self.is_same_question(entry))?;
+        let asked = self.still_asked(&self.turns.asked, |entry| self.is_same_question(entry))?;
         if let Some(plan) = self.repeated(&asked)? {
             return Ok(Some(plan));
         }
         for part in self.turns.parts.iter().rev() {
-            let asked = self.recorded(&part.digest, |entry| self.is_in_scope(entry))?;
+            let asked = self.still_asked(&part.digest, |entry| self.is_in_scope(entry))?;
             let in_vain = |recorded: &&Recorded| {
                 siblings(recorded, &asked).into_iter().all(|one| self.was_in_vain(one) || one.says_nothing())
             };
@@ -107,6 +113,7 @@ impl<'a> Request<'a> {
             let mut found = self.echoed(run, &said, &asked)?;
             // Who cleared an early result goes on, and leaves nothing.
             if number == 0 {
+                found = found.or_else(|| self.by_call(run, &said))?;
                 found = found.or_else(|| self.in_turn(run, asked.is_empty()))?.or_else(|| self.rewritten())?;
             }
             match found {
@@ -115,12 +122,75 @@ impl<'a> Request<'a> {
                 Echoed::Nothing => {}
             }
         }
-        Ok(Some(self.new_conversation()))
+        match self.first_again()? {
+            Echoed::Plan(plan) => Ok(Some(*plan)),
+            Echoed::Wait => Ok(None),
+            Echoed::Nothing => Ok(Some(self.new_conversation())),
+        }
+    }
+
+    /// The first question of a session, asked in another way after it got no answer.
+    fn first_again(&self) -> Result<Echoed<'a>> {
+        let is_first = self.scope.session.is_some() && self.turns.runs.is_empty();
+        let newest = if is_first { self.book.begun_in(&self.scope.digest, 1)?.pop() } else { None };
+        // What is asked without tools is not what was asked with some.
+        let newest = newest.filter(|begun| begun.has_tools == self.scope.has_tools);
+        let Some(id) = newest.map(|begun| begun.conversation) else { return Ok(Echoed::Nothing) };
+        if self.may_wait && self.exchanges.has_failing(self.book.owner, id) {
+            return Ok(Echoed::Wait);
+        }
+        let name = self.book.own(id);
+        let Some(view) = self.book.store.log().view(&name)? else { return Ok(Echoed::Nothing) };
+        let Some(until) = self.asked_in_vain(id, None)? else { return Ok(Echoed::Nothing) };
+        let shown = self.readable(self.book.store.messages(&name, 0, FOLLOWING))?.unwrap_or_default();
+        if shown.len() == FOLLOWING || !self.is_in_vain(&shown, until) {
+            return Ok(Echoed::Nothing);
+        }
+        let hide = shown.iter().map(|stored| (stored.index, None)).collect();
+        let (last_seq, next_message) = (view.last_seq(), view.head.next_message_index);
+        let plan = Plan { name, last_seq, next_message, hide, how: How::Continued, ..self.new_conversation() };
+        Ok(Echoed::Plan(Box::new(plan)))
+    }
+
+    /// The index after what the newest call of a conversation asked, if it got no answer: it may be asked in another way now.
+    ///
+    /// `answer`: the one before it, by its index.
+    pub(super) fn asked_in_vain(&self, id: ConversationId, answer: Option<u64>) -> Result<Option<u64>> {
+        if self.scope.is_probe || self.exchanges.is_writing(self.book.owner, id) {
+            return Ok(None);
+        }
+        let Some((digest, asked)) = self.book.unanswered(id)? else { return Ok(None) };
+        // Equal texts with other ids are another question.
+        if !self.is_in_scope(&asked) || asked.answer_before != answer || asked.items != self.turns.items {
+            return Ok(None);
+        }
+        // What is hidden is passed over each time.
+        if asked.from.saturating_sub(answer.unwrap_or_default()) > ASKED_ANEW {
+            return Ok(None);
+        }
+        let attempts = self.attempts(&digest, &asked)?;
+        let is_in_vain = !attempts.is_empty() && attempts.iter().all(|one| one.answer.is_none() && !one.runs());
+        Ok(is_in_vain.then_some(asked.from))
+    }
+
+    /// Whether the request asks as much as was asked, and the same at the end: the same text, or a result of the same call.
+    fn asks_again(&self, asked: &[StoredMessage]) -> bool {
+        let is_given = |message: &&Message| !matches!(message.role, Role::Assistant | Role::System);
+        let given = self.turns.messages.iter().rev().skip_while(|message| message.role == Role::Assistant);
+        let given = given.take_while(|message| message.role != Role::Assistant).filter(is_given);
+        let asks = |chunk| match meaning::of(chunk) {
+            Some(Meaning::Result { id, .. }) if !id.is_empty() => Some(Meaning::Reference(id.to_owned())),
+            meaning => meaning,
+        };
+        let mut given = given.flat_map(|message| message.chunks.iter().rev()).filter_map(asks);
+        let asked = asked.iter().rev().map(|stored| &stored.message).filter(is_given);
+        let mut asked = asked.flat_map(|message| message.chunks.iter().rev()).filter_map(asks);
+        given.next().is_some_and(|last| asked.next() == Some(last)) && given.count() == asked.count()
     }
 
     /// The provider has what came before: the request goes on after the answer of this id.
     fn after_response(&self, id: &str) -> Result<Option<Plan<'a>>> {
-        let asked = self.recorded(&self.turns.asked, |entry| self.is_in_scope(entry))?;
+        let asked = self.still_asked(&self.turns.asked, |entry| self.is_in_scope(entry))?;
         if let Some(plan) = self.repeated(&asked)? {
             return Ok(Some(plan));
         }
@@ -143,7 +213,7 @@ impl<'a> Request<'a> {
 
     /// The provider has what came before, under a name: the request goes on where the last one of that name did.
     fn at_the_end(&self) -> Result<Option<Plan<'a>>> {
-        let asked = self.recorded(&self.turns.asked, |entry| self.is_same_question(entry))?;
+        let asked = self.still_asked(&self.turns.asked, |entry| self.is_same_question(entry))?;
         let siblings = asked.first().map(|newest| siblings(newest, &asked)).unwrap_or_default();
         // What was answered may be asked again.
         let is_unanswered = asked.first().is_some_and(|newest| is_last(newest, &siblings));
@@ -166,6 +236,11 @@ impl<'a> Request<'a> {
         let is_same = entry.scope == self.scope.digest && self.is_users(entry);
         // Without a session two conversations differ only in what is said around the messages.
         is_same && (entry.has_session() || entry.surroundings == Some(self.scope.surroundings))
+    }
+
+    /// Whether a call without a session was made with the same key.
+    pub(super) fn is_same_account(&self, entry: &Entry) -> bool {
+        entry.account.is_none_or(|account| account == self.scope.account)
     }
 
     fn is_same_question(&self, entry: &Entry) -> bool {
@@ -283,7 +358,7 @@ impl<'a> Request<'a> {
         // The same of this scope's answers, which come first: known at the first one of others.
         let mut own_may_come = None;
         for recorded in asked {
-            let is_own = recorded.entry.scope == self.scope.digest;
+            let is_own = recorded.entry.scope == self.scope.digest && self.is_same_account(&recorded.entry);
             if !is_own {
                 own_may_come.get_or_insert(may_come);
             }
@@ -291,12 +366,18 @@ impl<'a> Request<'a> {
                 may_come |= recorded.runs() && !self.exchanges.is_unanswered(recorded.entry.exchange);
                 continue;
             };
-            if !recorded.entry.has_session() && !self.is_evident(recorded, answer) {
+            if !recorded.entry.has_session() && !self.is_evident(run, recorded, answer) {
                 continue;
             }
             let before = self.kept_before(recorded)?;
             let is_lost = answer.is_lost && is_own;
-            match self.compare(&before, answer, echoed, is_lost) {
+            let mut found = self.compare(&before, answer, echoed, is_lost);
+            let lacks_prefill = found.is_none() && self.is_prefilled(recorded)?;
+            if lacks_prefill {
+                // A client may keep the answer without what the model was to go on with.
+                found = self.compare(&[Vec::new()], answer, echoed, is_lost);
+            }
+            match found {
                 // All its words are stored, and its end is not yet.
                 Some(Echo::Whole) if answer.is_open && self.may_wait => may_come = true,
                 // Another scope got the same.
@@ -304,10 +385,13 @@ impl<'a> Request<'a> {
                 // A newer answer may be the whole of it, and may not be stored yet.
                 Some(Echo::Part(_)) if self.may_wait && (may_come || self.has_others()) => return Ok(Echoed::Wait),
                 Some(echo) => {
-                    let plan = match self.is_apart(recorded, answer) {
+                    let mut plan = match self.is_apart(recorded, answer) {
                         true => self.in_its_place(run, recorded, asked)?,
                         false => self.after_run(run, recorded, asked, answer, echo),
                     };
+                    if lacks_prefill {
+                        plan.rewritten.extend(run.first..run.end);
+                    }
                     return Ok(Echoed::Plan(Box::new(plan)));
                 }
                 None if answer.is_open => {
@@ -325,7 +409,7 @@ impl<'a> Request<'a> {
         }
         let in_vain = |recorded: &&Recorded| {
             let entry = &recorded.entry;
-            let is_own = entry.has_session() && entry.scope == self.scope.digest;
+            let is_own = !recorded.is_replaced && entry.has_session() && entry.scope == self.scope.digest;
             let failed = |one: &&Recorded| one.has_failed() && !one.runs();
             is_own && siblings(recorded, asked).iter().all(failed)
         };
@@ -334,6 +418,19 @@ impl<'a> Request<'a> {
             return Ok(Echoed::Plan(Box::new(self.in_its_place(run, recorded, asked)?)));
         }
         Ok(Echoed::Nothing)
+    }
+
+    /// The model's run calls a tool by an id that is no other's: of many calls with one question that one is looked at.
+    fn by_call(&self, run: &Run, said: &[&Chunk]) -> Result<Echoed<'a>> {
+        let id = said.iter().find_map(|chunk| match &chunk.body {
+            Body::ToolCall { id, name, .. } if is_random(id, name) => Some(id),
+            _ => None,
+        });
+        let Some(id) = id else { return Ok(Echoed::Nothing) };
+        let Some(entry) = self.book.that_calls(&run.before, id)?.filter(|entry| self.is_users(entry)) else {
+            return Ok(Echoed::Nothing);
+        };
+        self.echoed(run, said, &self.attempts(&run.before, &entry)?)
     }
 
     /// After a question that was asked, with what the client has in the place of its answer.
@@ -388,13 +485,11 @@ impl<'a> Request<'a> {
     }
 
     /// Whether nobody else's answer could be taken for this one, where no session says whose it is.
-    fn is_evident(&self, recorded: &Recorded, answer: &Answer) -> bool {
+    fn is_evident(&self, run: &Run, recorded: &Recorded, answer: &Answer) -> bool {
         let entry = &recorded.entry;
-        let has_id = |chunk: &Chunk| matches!(&chunk.body, Body::ToolCall { id, name, .. } if is_random(id, name));
-        let chunks = &answer.stored.message.chunks;
-        let length = chunks.iter().map(|chunk| if let Body::Text { text, .. } = &chunk.body { text.len() } else { 0 });
-        let is_own = entry.scope == self.scope.digest && entry.surroundings == Some(self.scope.surroundings);
-        is_own || chunks.iter().any(has_id) || length.sum::<usize>() >= EVIDENCE
+        let is_own = self.is_in_scope(entry) && self.is_same_account(entry);
+        let is_evident_before = run.is_evident_before && entry.scope == self.scope.digest;
+        is_own || is_evident_before || Evidence::of(&answer.stored.message.chunks).is_enough
     }
 
     /// After an answer that is echoed by a run.
@@ -446,7 +541,10 @@ impl<'a> Request<'a> {
             }
         }
         let is_own = recorded.entry.scope == self.scope.digest;
-        if !is_own || self.is_followed(recorded, &siblings) || self.is_hidden(recorded, answer) || answer.is_open {
+        let passed_over = self.passed_over(recorded, &siblings, index);
+        let is_followed = passed_over.is_none();
+        plan.hide.extend(passed_over.into_iter().flatten().map(|asked| (asked, None)));
+        if !is_own || is_followed || self.is_hidden(recorded, answer) || answer.is_open {
             plan.leave_at = Some(answer.stored.last_seq);
             plan.how = How::Forked;
             // What is still written in the conversation ends in its fork.
@@ -458,16 +556,31 @@ impl<'a> Request<'a> {
         plan
     }
 
-    /// Whether something follows a call and its attempts that counts. A late answer to an earlier call does not, nor what is
-    /// hidden.
-    fn is_followed(&self, recorded: &Recorded, siblings: &[&Recorded]) -> bool {
+    /// What is to be hidden of what follows a call, its answer and other attempts, if none of that counts: a late answer to an
+    /// earlier call stays, and what calls without an answer asked goes, if this one asks it in another way.
+    fn passed_over(&self, recorded: &Recorded, siblings: &[&Recorded], answer: u64) -> Option<Vec<u64>> {
         if is_last(recorded, siblings) {
-            return false;
+            return Some(Vec::new());
+        }
+        let until = self.asked_in_vain(recorded.entry.conversation, Some(answer)).ok()?;
+        let most = if until.is_some() { FOLLOWING } else { LATE };
+        let shown = self.book.store.messages(&recorded.name, end_of(recorded, siblings), most).ok()?;
+        if shown.len() == most {
+            return None;
         }
         let is_late =
             |stored: &StoredMessage| stored.message.role == Role::Assistant && stored.state == MessageState::Streaming;
-        let shown = self.book.store.messages(&recorded.name, end_of(recorded, siblings), LATE);
-        shown.map_or(true, |shown| shown.len() == LATE || !shown.iter().all(is_late))
+        if shown.iter().all(is_late) {
+            return Some(Vec::new());
+        }
+        let in_vain = until.is_some_and(|until| self.is_in_vain(&shown, until));
+        in_vain.then(|| shown.iter().map(|stored| stored.index).collect())
+    }
+
+    /// Whether all that is shown was asked in vain, up to there, and is asked again.
+    pub(super) fn is_in_vain(&self, shown: &[StoredMessage], until: u64) -> bool {
+        let is_asked = |stored: &StoredMessage| stored.message.role != Role::Assistant && stored.index < until;
+        shown.iter().all(is_asked) && self.asks_again(shown)
     }
 
     /// Whether something else comes between a question and its answer: it was asked while the answer was on its way.
@@ -505,7 +618,9 @@ impl<'a> Request<'a> {
     }
 
     fn new_conversation(&self) -> Plan<'a> {
-        let wanted = self.scope.wanted.as_deref().map(|wanted| Name::from(wanted).with_owner(self.book.owner));
+        let is_beside = self.scope.is_probe || matches!(self.scope.kind, Kind::Side | Kind::Compaction);
+        let wanted = self.scope.wanted.as_deref().filter(|_| !is_beside);
+        let wanted = wanted.map(|wanted| Name::from(wanted).with_owner(self.book.owner));
         // Who could make a conversation of any id could take that of another owner's key.
         let wanted = wanted.filter(|name| name.key().is_some());
         let is_free = |name: &Name| matches!(self.book.store.log().view(name), Ok(None));

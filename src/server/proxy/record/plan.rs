@@ -133,6 +133,7 @@ impl<'a> Request<'a> {
             answer_before: plan.answer_before,
             scope: self.scope.digest,
             surroundings: self.scope.session.is_none().then_some(self.scope.surroundings),
+            account: self.scope.session.is_none().then_some(self.scope.account),
             model: self.scope.session.is_none().then_some(self.scope.model),
             user: self.scope.user,
             calls: plan.calls,

@@ -10,8 +10,8 @@ use super::meaning::{self, Digest};
 use super::plan::Request;
 use crate::error::{Error, Result};
 use crate::history::{MessageState, StoredMessage};
-use crate::log::items;
 use crate::log::limits::message_bytes;
+use crate::log::{hidden, items};
 use crate::model::{Body, Chunk, FinishReason, Json, Name};
 
 /// A byte of an answer that is compared: as it is stored, as a message, and as what that means.
@@ -29,6 +29,8 @@ pub(super) struct Recorded {
     pub(super) answer: Option<Answer>,
     /// Whether its end is noted in the book.
     pub(super) has_ended: bool,
+    /// Whether it has no whole answer, and what it asked is hidden: something else is asked in its place.
+    pub(super) is_replaced: bool,
 }
 
 pub(super) struct Answer {
@@ -101,18 +103,35 @@ impl Request<'_> {
         Ok(found)
     }
 
-    /// Those of this scope first. Without a session many people are of one scope: of equal calls those with the same system and
-    /// tools come first, of these those that nobody has gone on with, then those of the same model. Of each, the newest first.
+    /// The calls under a digest that are of one place, as they are now.
+    pub(super) fn attempts(&self, digest: &Digest, of: &Entry) -> Result<Vec<Recorded>> {
+        let is_here = |entry: &Entry| entry.conversation == of.conversation && entry.from == of.from;
+        let here = self.book.asked(digest, MANY)?.into_iter().filter(is_here).take(SAME);
+        let read = here.map(|entry| self.read(entry));
+        Ok(read.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+
+    /// The calls under a digest that may be asked again, as they are now.
+    pub(super) fn still_asked(&self, digest: &Digest, counts: impl Fn(&Entry) -> bool) -> Result<Vec<Recorded>> {
+        let mut asked = self.recorded(digest, counts)?;
+        asked.retain(|recorded| !recorded.is_replaced);
+        Ok(asked)
+    }
+
+    /// Those of this scope first. Without a session many people are of one scope: of equal calls those with the same key come
+    /// first, of these those with the same system and tools, then those that nobody has gone on with, then those of the same
+    /// model. Of each, the newest first.
     pub(super) fn nearest_first(&self, asked: Vec<Recorded>) -> Vec<Recorded> {
         let rank = |recorded: &Recorded| {
             let entry = &recorded.entry;
             let is_others = entry.scope != self.scope.digest;
             if self.scope.session.is_some() {
-                return (is_others, false, false, false);
+                return (is_others, false, false, false, false);
             }
             let is_over = !is_last(recorded, &siblings(recorded, &asked));
             let surrounds_other = entry.surroundings != Some(self.scope.surroundings);
-            (is_others, surrounds_other, is_over, entry.model != Some(self.scope.model))
+            let is_other_model = entry.model != Some(self.scope.model);
+            (is_others, !self.is_same_account(entry), surrounds_other, is_over, is_other_model)
         };
         let ranks: Vec<_> = asked.iter().map(rank).collect();
         let mut ranked: Vec<_> = ranks.into_iter().zip(asked).collect();
@@ -149,7 +168,23 @@ impl Request<'_> {
         // Between the begin of an answer and its writer it reads as one that was lost.
         let answer = answer.map(|answer| if is_running { answer.that_runs() } else { answer });
         let has_ended = has_ended || answer.is_some();
-        Ok(Some(Recorded { entry, name, next_message, last_seq, answer, has_ended }))
+        let is_whole = answer.as_ref().is_some_and(|answer| !answer.is_cut);
+        let is_replaced = match entry.from.checked_sub(1).filter(|_| !is_whole) {
+            Some(asked) => !hidden::is_visible(store.log(), &view, asked)?,
+            None => false,
+        };
+        Ok(Some(Recorded { entry, name, next_message, last_seq, answer, has_ended, is_replaced }))
+    }
+
+    /// Whether all that was said before an answer in the same run is what the client gave the model to go on with.
+    pub(super) fn is_prefilled(&self, recorded: &Recorded) -> Result<bool> {
+        for index in &recorded.entry.kept {
+            let said = self.book.message(&recorded.name, *index)?;
+            if said.is_none_or(|said| said.message.metadata.extra.get(END_FIELD).is_some()) {
+                return Ok(false);
+            }
+        }
+        Ok(!recorded.entry.kept.is_empty())
     }
 
     /// What was said before an answer in the same run: as it is stored, and as clients give it to the model to go on with who

@@ -3,10 +3,10 @@
 
 use std::collections::HashSet;
 
+use super::around::END_FIELD;
 use super::book::How;
 use super::echo::{self, chunks, is_text, same, same_calls};
-use super::meaning::{is_random, said};
-use super::place::EVIDENCE;
+use super::meaning::{self, Evidence, said};
 use super::plan::{Echoed, Plan, Request, kept_by_client};
 use super::recorded::has_failed;
 use super::turns::{Run, is_result};
@@ -14,28 +14,6 @@ use crate::error::{Error, Result};
 use crate::history::{MessageState, StoredMessage};
 use crate::log::View;
 use crate::model::{Body, Chunk, ConversationId, Message, Role};
-
-/// What says that a conversation is the one whose past was rewritten: `OK` may be anybody's answer.
-#[derive(Default)]
-struct Evidence {
-    /// Bytes of the model's texts that came back.
-    bytes: usize,
-    is_enough: bool,
-}
-
-impl Evidence {
-    /// Takes what came back of an answer.
-    fn take(&mut self, echoed: &[&Chunk]) {
-        for chunk in echoed {
-            match &chunk.body {
-                Body::Text { text, .. } => self.bytes += text.len(),
-                Body::ToolCall { id, name, .. } => self.is_enough |= is_random(id, name),
-                _ => {}
-            }
-        }
-        self.is_enough |= self.bytes >= EVIDENCE;
-    }
-}
 
 fn is_models(stored: &StoredMessage) -> bool {
     stored.message.role == Role::Assistant
@@ -77,9 +55,7 @@ impl<'a> Request<'a> {
         let (Some(answer), Some(run)) = (answer, self.turns.runs.first()) else { return Ok(false) };
         let echoed: Vec<&Chunk> = chunks(self.turns.run_messages(run)).collect();
         let said: Vec<&Chunk> = answer.message.chunks.iter().collect();
-        let mut evidence = Evidence { is_enough: self.begins_as(messages.first()), ..Evidence::default() };
-        evidence.take(&said);
-        let is_evident = evidence.is_enough;
+        let is_evident = Evidence::of(said.iter().copied()).is_enough || self.begins_as(messages.first());
         Ok(is_evident && echo::may_become(&said, &echoed, self.skips))
     }
 
@@ -95,22 +71,50 @@ impl<'a> Request<'a> {
     /// `is_newest`: of the newest conversation a later answer may have been lost.
     fn rewritten_in(&self, id: ConversationId, is_newest: bool) -> Result<Echoed<'a>> {
         let name = self.book.own(id);
+        if self.may_wait && self.exchanges.has_failing(self.book.owner, id) {
+            return Ok(Echoed::Wait);
+        }
         // Asked before the look at the log: what has ended by then is all there.
         let is_writing = self.exchanges.is_writing(self.book.owner, id);
         let Some(view) = self.book.store.log().view(&name)? else { return Ok(Echoed::Nothing) };
-        let Some(messages) = self.readable(self.book.store.load_raw(&name))? else { return Ok(Echoed::Nothing) };
-        match self.whole(&view, &messages, is_newest, is_writing) {
-            Echoed::Nothing if is_newest => Ok(self.in_part(&view, &messages, is_writing)),
-            found => Ok(found),
+        let Some(mut messages) = self.readable(self.book.store.load_raw(&name))? else { return Ok(Echoed::Nothing) };
+        // What the client gives the model to go on with says nothing of what it is given after.
+        let has_ended = |last: &StoredMessage| last.message.metadata.extra.get(END_FIELD).is_some();
+        let is_prefill = |last: &StoredMessage| last.state == MessageState::Complete && !has_ended(last);
+        if self.turns.trailing().is_some() && messages.last().is_some_and(|last| is_models(last) && is_prefill(last)) {
+            return Ok(Echoed::Nothing);
         }
+        let answer = messages.iter().rfind(|stored| is_models(stored)).map(|stored| stored.index);
+        // What the client asks in another way now, as it got no answer.
+        let asked = messages.iter().rposition(is_models).map_or(0, |answer| answer + 1);
+        let in_vain = messages.get(asked..).filter(|asked| !asked.is_empty());
+        let mut hide = Vec::new();
+        if let Some(in_vain) = in_vain
+            && let Some(until) = self.asked_in_vain(id, answer)?
+            && self.is_in_vain(in_vain, until)
+        {
+            hide.extend(in_vain.iter().map(|stored| stored.index));
+            messages.truncate(asked);
+        }
+        let found = match self.whole(&view, &messages, is_newest, is_writing) {
+            Echoed::Nothing if is_newest => self.in_part(&view, &messages, is_writing),
+            found => found,
+        };
+        Ok(match found {
+            Echoed::Plan(mut plan) => {
+                plan.hide.extend(hide.into_iter().map(|asked| (asked, None)));
+                Echoed::Plan(plan)
+            }
+            found => found,
+        })
     }
 
     /// All that the model said there is in the request.
     fn whole(&self, view: &View, messages: &[StoredMessage], is_newest: bool, is_writing: bool) -> Echoed<'a> {
         let mut runs = self.turns.runs.iter();
         // Of an older conversation the beginning says that it is the one.
-        let mut evidence =
-            Evidence { is_enough: !is_newest || self.begins_as(messages.first()), ..Evidence::default() };
+        let begins_as = !is_newest || self.begins_as(messages.first());
+        let mut evidence = Evidence::default();
         let (mut last, mut hide, mut kept, mut rewritten) = (None, Vec::new(), Vec::new(), Vec::new());
         let mut rest = messages;
         let mut given_from = 0;
@@ -119,7 +123,18 @@ impl<'a> Request<'a> {
             let length = from.iter().position(|stored| stored.message.role != Role::Assistant).unwrap_or(from.len());
             let (answers, after) = from.split_at_checked(length).unwrap_or_default();
             let recorded: Vec<&Chunk> = answers.iter().flat_map(|stored| &stored.message.chunks).collect();
-            let Some(run) = runs.next() else { return Echoed::Nothing };
+            let Some(run) = runs.next() else {
+                // The client goes back to an earlier answer, if that was recorded here.
+                let is_recorded = |stored: &&StoredMessage| stored.message.metadata.extra.get(END_FIELD).is_some();
+                let is_back = is_newest && evidence.is_enough && hide.is_empty() && self.begins_alike(messages.first());
+                let back = last.filter(|_| is_back);
+                let Some((run, answer)) = back else { return Echoed::Nothing };
+                let left = messages.iter().find(|stored| stored.index == answer).filter(is_recorded);
+                let Some(left) = left else { return Echoed::Nothing };
+                let leave_at = Some(left.last_seq);
+                let plan = Plan { leave_at, how: How::Forked, rewritten, ..self.after_rewritten(view, run, answer) };
+                return Echoed::Plan(Box::new(plan));
+            };
             let was = said(rest.iter().take(first).map(|stored| &stored.message));
             if was != said(self.turns.messages.get(given_from..run.first).unwrap_or_default()) {
                 rewritten.extend(given_from..run.first);
@@ -142,7 +157,7 @@ impl<'a> Request<'a> {
                 }
                 rewritten.extend(run.first..run.end);
             }
-            evidence.take(&echoed);
+            evidence.take(echoed.iter().copied());
             last = answers.last().map(|stored| (run, stored.index));
             rest = after;
         }
@@ -150,7 +165,7 @@ impl<'a> Request<'a> {
             return Echoed::Wait;
         }
         // After the last answer nothing was asked that the request does not ask.
-        let is_over = rest.is_empty() && (is_newest || runs.len() == 0) && evidence.is_enough;
+        let is_over = rest.is_empty() && (is_newest || runs.len() == 0) && (begins_as || evidence.is_enough);
         let Some((run, answer)) = last.filter(|_| is_over) else { return Echoed::Nothing };
         let plan = Plan { hide, kept, rewritten, ..self.after_rewritten(view, run, answer) };
         Echoed::Plan(Box::new(plan))
@@ -222,7 +237,7 @@ impl<'a> Request<'a> {
                 }
             }
             given_until = Some(run.first);
-            evidence.take(&echoed);
+            evidence.take(echoed.iter().copied());
             matched += 1;
             if last.is_none() {
                 last = answers.last().map(|stored| (run, stored.index));
@@ -273,6 +288,16 @@ impl<'a> Request<'a> {
     ) -> bool {
         let is_open = |stored: &StoredMessage| stored.state == MessageState::Streaming;
         after.is_empty() && answers.last().is_some_and(is_open) && echo::may_become(recorded, echoed, self.skips)
+    }
+
+    /// Whether the request's first message has a text of a recorded message, or begins with its words.
+    fn begins_alike(&self, recorded: Option<&StoredMessage>) -> bool {
+        let first = self.turns.messages.first().map(|first| &first.chunks[..]).unwrap_or_default();
+        let was = recorded.map(|recorded| &recorded.message.chunks[..]).unwrap_or_default();
+        let has = |chunk: &Chunk| {
+            meaning::of(chunk).is_some_and(|text| was.iter().any(|was| meaning::of(was).as_ref() == Some(&text)))
+        };
+        self.begins_as(recorded) || first.iter().any(has)
     }
 
     /// Whether the request begins with the words of a recorded message.

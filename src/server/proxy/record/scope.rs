@@ -68,6 +68,8 @@ pub(super) struct Scope {
     pub(super) user: Option<Digest>,
     /// Of the texts and tools around the messages: they tell conversations apart that say the same, where no session does.
     pub(super) surroundings: Digest,
+    /// Of the client's key at the upstream.
+    pub(super) account: Digest,
     /// Of the model that is asked.
     pub(super) model: Digest,
     /// The name of the conversation that the client wants.
@@ -85,13 +87,22 @@ pub(super) enum Elsewhere {
     Conversation,
 }
 
+/// What is known of a call beside its headers and its request.
+pub(super) struct Around<'a> {
+    pub(super) upstream: &'a str,
+    pub(super) wire: &'a str,
+    pub(super) model: &'a str,
+    /// Of the client's key at the upstream.
+    pub(super) account: Digest,
+}
+
 impl Scope {
     /// Whether the client says what the request belongs to.
     pub(super) const fn is_named(&self) -> bool {
         self.session.is_some() || self.kept_elsewhere.is_some()
     }
 
-    pub(super) fn of(key: &Key, upstream: &str, wire: &str, model: &str, headers: &HeaderMap, request: &Value) -> Self {
+    pub(super) fn of(key: &Key, around: &Around<'_>, headers: &HeaderMap, request: &Value) -> Self {
         let turn = headers.get("x-codex-turn-metadata").and_then(|value| value.to_str().ok());
         let turn: Value = turn.and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null);
         let wanted = named(headers, &["x-convo-conversation"]);
@@ -120,16 +131,16 @@ impl Scope {
         // What the provider keeps is one history, whatever it is asked for.
         let kind = if kept_elsewhere.is_some() && kind == Kind::Side { Kind::Main } else { kind };
         let digest = |branch: Option<&str>, kind: Kind| {
-            let parts: [&[u8]; 3] = match &session {
-                Some(session) => [b"session", session.as_bytes(), branch.unwrap_or_default().as_bytes()],
-                None => [b"none", upstream.as_bytes(), wire.as_bytes()],
+            let parts: &[&[u8]] = match &session {
+                Some(session) => &[b"session", session.as_bytes(), branch.unwrap_or_default().as_bytes()],
+                None => &[b"none", around.upstream.as_bytes(), around.wire.as_bytes()],
             };
             // What is beside a conversation is never a part of it.
             let side: &[u8] = match kind {
                 Kind::Main | Kind::Agent => b"",
                 Kind::Side | Kind::Compaction => kind.as_str().as_bytes(),
             };
-            key.digest(parts.into_iter().chain([side, user.as_ref().map_or(&[][..], |user| user.as_slice())]))
+            key.digest(parts.iter().copied().chain([side, user.as_ref().map_or(&[][..], |user| user.as_slice())]))
         };
         let parent = named(headers, PARENT_HEADERS).filter(|parent| session.as_ref() != Some(parent));
         let has_parent = session.is_some() && branch.is_some();
@@ -137,7 +148,8 @@ impl Scope {
             digest: digest(branch.as_deref(), kind),
             parent: has_parent.then(|| digest(parent.as_deref(), Kind::Main)),
             surroundings: surroundings(key, request),
-            model: key.digest([model.as_bytes()]),
+            account: around.account,
+            model: key.digest([around.model.as_bytes()]),
             session,
             branch,
             kind,
@@ -254,7 +266,8 @@ mod tests {
         let header = |(name, value): &(&'static str, &str)| {
             (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
         };
-        Scope::of(&Key::new(&[7; 32]), "up", "anthropic", "m", &headers.iter().map(header).collect(), request)
+        let around = Around { upstream: "up", wire: "anthropic", model: "m", account: [0; 16] };
+        Scope::of(&Key::new(&[7; 32]), &around, &headers.iter().map(header).collect(), request)
     }
 
     #[test]

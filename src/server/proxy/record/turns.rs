@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::meaning::{self, Digest, Key, Meaning, Running};
+use super::meaning::{self, Digest, Evidence, Key, Meaning, Running};
 use crate::model::{Body, Chunk, Message, Role};
 
 /// The most runs of one request that are looked up, and the most parts of what follows the last one.
@@ -38,6 +38,8 @@ pub(super) struct Run {
     pub(super) before: Digest,
     /// Of the ids of the calls before it.
     pub(super) calls: Digest,
+    /// Whether a run before it is nobody else's by chance.
+    pub(super) is_evident_before: bool,
 }
 
 #[derive(Debug)]
@@ -48,11 +50,11 @@ pub(super) struct Part {
 }
 
 impl Turns {
-    /// `before`: the answer that comes before the request, if the provider has what it answers. `surrounds`: whether what the
-    /// system says at the beginning is not compared.
+    /// `elsewhere`: what of the request the provider has, by its names: the answer before it, a template. `surrounds`: whether what
+    /// the system says at the beginning is not compared.
     pub(super) fn of(
         key: &Key,
-        before: Option<&str>,
+        elsewhere: &[String],
         surrounds: bool,
         messages: Vec<Message>,
         skips: fn(Role, &Chunk) -> bool,
@@ -60,10 +62,10 @@ impl Turns {
         let system =
             messages.iter().position(|message| message.role != Role::System).filter(|_| surrounds).unwrap_or(0);
         let mut running = key.running();
-        if let Some(before) = before {
-            running.say(Role::Assistant, &Meaning::Reference(before.to_owned()), None);
+        for name in elsewhere {
+            running.say(Role::Assistant, &Meaning::Reference(name.clone()), None);
         }
-        let mut ids = key.running();
+        let (mut ids, mut is_evident) = (key.running(), false);
         let (mut runs, mut parts) = (Vec::new(), Vec::new());
         let is_clients = |message: &&Message| !is_models(message);
         let given = messages.iter().filter(is_clients).filter_map(|message| message.metadata.id.as_deref());
@@ -76,7 +78,9 @@ impl Turns {
             let end = end.map_or(messages.len(), |count| at + count);
             let part = messages.get(at..end).unwrap_or_default();
             if is_models {
-                runs.push(Run { first: at, end, before: running.digest(), calls: ids.digest() });
+                let (before, calls) = (running.digest(), ids.digest());
+                runs.push(Run { first: at, end, before, calls, is_evident_before: is_evident });
+                is_evident |= Evidence::of(chunks(part).map(|(_, chunk)| chunk)).is_enough;
                 for chunk in chunks(part).map(|(_, chunk)| chunk).filter(|chunk| !skips(Role::Assistant, chunk)) {
                     if let Some(meaning) = meaning::of_model(chunk) {
                         running.say(Role::Assistant, &meaning, None);

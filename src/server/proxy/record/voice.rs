@@ -2,9 +2,10 @@
 
 use uuid::Uuid;
 
+use super::meaning::is_random;
 use super::recorded::{QUEUED, is_queued};
 use crate::log::{AppendOptions, ExpectedHead};
-use crate::model::{FinishReason, Json, Metadata, Name, Role};
+use crate::model::{Body, FinishReason, Json, Metadata, Name, Role};
 use crate::provider::{Decoder, Event, Target, TokenCounts};
 use crate::server::proxy::exchange::Secrets;
 use crate::server::refusal::Refusal;
@@ -26,6 +27,8 @@ pub(super) struct Voice {
     pub(super) reason: Option<FinishReason>,
     /// The model, as the provider names it.
     pub(super) model: Option<String>,
+    /// The first call of a tool whose id is no other's.
+    pub(super) called: Option<String>,
     pub(super) tokens: Option<TokenCounts>,
     /// Whether the provider may make it in the background: then an answer without words is one.
     may_be_queued: bool,
@@ -38,6 +41,8 @@ pub(super) struct Place<'a> {
     pub(super) store: &'a Store,
     pub(super) name: Name,
     pub(super) secrets: &'a Secrets,
+    /// The model, if its answers do not name it.
+    pub(super) model: &'a Option<String>,
     /// What is known of the request: a field of the message.
     pub(super) about: &'a mut dyn FnMut() -> Option<(&'static str, Json)>,
     /// Called with the index of the message when the message begins.
@@ -60,6 +65,7 @@ impl Voice {
             message: None,
             reason: None,
             model: None,
+            called: None,
             tokens: None,
             may_be_queued: false,
             is_first: choice == 0,
@@ -112,13 +118,20 @@ impl Voice {
         for event in events {
             match event {
                 // A message begins with its first word. One that has ended without any begins with its end.
-                Event::Begin(metadata) => {
+                Event::Begin(mut metadata) => {
+                    metadata.model = metadata.model.or_else(|| place.model.clone());
                     self.response.clone_from(&metadata.id);
                     self.model.clone_from(&metadata.model);
                     self.said = Some(metadata);
                 }
                 Event::Delta { chunk_index, mut chunk } => {
                     place.secrets.take_out_of(&mut chunk.body);
+                    if let Body::ToolCall { id, name, .. } = &chunk.body
+                        && self.called.is_none()
+                        && is_random(id, name)
+                    {
+                        self.called = Some(id.clone());
+                    }
                     if self.message.is_none() {
                         self.begin(place)?;
                         begins = true;
@@ -154,7 +167,7 @@ impl Voice {
     fn begin(&mut self, place: &mut Place<'_>) -> Result<(), Refusal> {
         let said = self.said.as_ref();
         let mut metadata = Metadata {
-            model: said.and_then(|said| said.model.clone()),
+            model: said.map_or_else(|| place.model.clone(), |said| said.model.clone()),
             provider: said.and_then(|said| said.provider.clone()),
             // What the answer is found by: the provider's own id comes with the end.
             id: Some(self.id.to_string()),

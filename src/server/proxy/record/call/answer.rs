@@ -15,11 +15,12 @@ use crate::server::ledger::Room;
 use crate::server::lines::RECORDED;
 use crate::server::proxy::exchange::{Captured, Ended};
 use crate::server::proxy::record::around::{END_FIELD, FIELD};
-use crate::server::proxy::record::book::{self, Book, End, Entry, State};
+use crate::server::proxy::record::book::{self, Book, End, Entry, FoundBy, State};
 use crate::server::proxy::record::passed_over;
 use crate::server::proxy::record::plan::Placed;
 use crate::server::proxy::record::recorded::{self, Awaited};
 use crate::server::proxy::record::voice::{Place, Voice};
+use crate::server::proxy::wires;
 use crate::server::refusal::Refusal;
 use crate::server::upstream::Coding;
 
@@ -209,6 +210,7 @@ impl Answer {
         let Some(placed) = &self.placed else { return Ok(()) };
         let (mut voices, mut about) = (std::mem::take(&mut self.voices), self.about.take());
         let name = Name::from(placed.entry.conversation).with_owner(&*self.call.asked.caller.owner);
+        let model = wires::model(&self.call.asked.path);
         let mut outcome = Ok(());
         for (choice, voice) in voices.iter_mut().enumerate() {
             let of_choice =
@@ -218,6 +220,7 @@ impl Answer {
                 store: &self.call.store,
                 name: name.clone(),
                 secrets: &self.call.asked.secrets,
+                model: &model,
                 about: &mut of_request,
                 // Who stops the answer at once knows by it that this server writes it.
                 begun: &|message| self.call.app.exchanges.writes(self.call.exchange(), message),
@@ -249,7 +252,7 @@ impl Answer {
             "status": head.map(|head| head.status.as_u16()),
             "request_id": head.and_then(|head| head.request_id.as_deref()),
             "waited_ms": head.map(|head| milliseconds(head.waited)),
-            "total_ms": milliseconds(self.call.begun.elapsed()),
+            "total_ms": milliseconds(self.call.asked.begun.elapsed()),
             "delivered": !self.has_left,
         });
         if let Some(fields) = end.as_object_mut() {
@@ -283,7 +286,7 @@ impl Answer {
             model = first.and_then(|voice| voice.model.as_deref()),
             input_tokens = tokens.map(|tokens| tokens.input),
             output_tokens = tokens.map(|tokens| tokens.output),
-            milliseconds = u64::try_from(self.call.begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+            milliseconds = u64::try_from(self.call.asked.begun.elapsed().as_millis()).unwrap_or(u64::MAX),
             "{RECORDED}"
         );
         Ok(Some(state))
@@ -343,7 +346,8 @@ impl Answer {
                 self.no_answer = Some("the upstream answered before the whole request had come".to_owned());
                 State::Failed
             }
-            (Some(known @ (State::TooLarge | State::Cut | State::NoSession)), _) => return Ok(known),
+            // It was noted, with the reason, when the request was left out.
+            (Some(known), _) if self.placed.is_none() => return Ok(known),
             (Some(unrecorded), _) => unrecorded,
             (None, Some(status)) if !status.is_success() => State::Failed,
             (None, _) if is_behind => State::TooFast,
@@ -399,7 +403,14 @@ impl Answer {
         let is_named =
             self.placed.is_some() && self.call.asked.target.wire().name == Target::OPENAI_RESPONSES.wire().name;
         let response = first.filter(|_| is_named).and_then(|voice| voice.response.as_deref());
-        book.end(self.call.exchange(), &end, response)?;
+        let is_answered = self.voices.iter().any(|voice| voice.message.is_some());
+        let unanswered = self.placed.as_ref().filter(|_| !is_answered).map(|placed| placed.entry.conversation);
+        let asked = self.placed.as_ref().map(|placed| &placed.asked);
+        let called = first.and_then(|voice| voice.called.as_deref()).zip(asked);
+        let found_by = response.map(FoundBy::Response).into_iter();
+        let found_by = found_by.chain(called.map(|(id, asked)| FoundBy::Call { asked, id }));
+        let found_by: Vec<_> = found_by.chain(unanswered.map(FoundBy::Unanswered)).collect();
+        book.end(self.call.exchange(), &end, &found_by)?;
         Ok(())
     }
 

@@ -4,7 +4,6 @@ mod answer;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Instant;
 
 use axum::http::header::CONTENT_ENCODING;
 use serde_json::Value;
@@ -16,12 +15,12 @@ use super::book::{self, Book, End, Entry, State};
 use super::place::Found;
 use super::plan::{Placed, Request};
 use super::recorded;
-use super::scope::{Elsewhere, Scope};
+use super::scope::{Around, Elsewhere, Scope};
 use super::sent::Requests;
 use super::turns::Turns;
 use crate::error::Error;
 use crate::model::{Body, Chunk, ConversationId, Json, Role};
-use crate::provider::parse;
+use crate::provider::{Target, parse};
 use crate::server::app::App;
 use crate::server::body::values;
 use crate::server::config::WithoutSession;
@@ -34,6 +33,8 @@ use crate::store::Store;
 /// A value of a request, and a byte of it, as it is parsed, compared and stored: a value is written with two bytes.
 const VALUE: usize = 1_024;
 const PARSED: usize = 4;
+/// A request of Responses that asks nothing.
+const NO_INPUT: &str = r#"{"input":[]}"#;
 /// The most choices of one answer that are stored.
 const CHOICES: u64 = 16;
 
@@ -59,7 +60,6 @@ pub(super) struct Call {
     /// The store, whose reads count as what this call holds.
     store: Store,
     asked: Asked,
-    begun: Instant,
     /// Why its request cannot be decoded.
     undecoded: Option<String>,
 }
@@ -68,7 +68,7 @@ impl Call {
     pub(super) fn new(app: &Arc<App>, asked: Asked) -> Self {
         let room = Arc::new(app.ledger.room(&asked.caller.owner));
         let store = metered(&app.store, &room);
-        Self { app: Arc::clone(app), room, store, asked, begun: Instant::now(), undecoded: None }
+        Self { app: Arc::clone(app), room, store, asked, undecoded: None }
     }
 
     pub(super) fn owner(&self) -> &str {
@@ -144,15 +144,21 @@ impl Call {
             return self.leave_out(&book, State::Unreadable, Some(error.clone()));
         }
         let text = String::from_utf8_lossy(&body);
-        let parsed = match parse(self.asked.target, &text) {
+        let request_value: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
+        let wire = self.asked.target.wire().name;
+        // What a template or the provider has need not be asked again.
+        let has = |field: &str| request_value.get(field).is_some_and(|value| !value.is_null());
+        let is_elsewhere = ["prompt", "previous_response_id", "conversation"].into_iter().any(has);
+        let lacks_input = is_elsewhere && !has("input") && wire == Target::OPENAI_RESPONSES.wire().name;
+        let parsed = match parse(self.asked.target, if lacks_input { NO_INPUT } else { &text }) {
             Ok(parsed) => parsed,
             Err(error) => return self.leave_out(&book, State::Unreadable, Some(error.to_string())),
         };
-        let request_value: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
-        let wire = self.asked.target.wire().name;
         // Some wires have the model in the path.
         let model = request_value.get("model").and_then(Value::as_str).unwrap_or(&self.asked.path);
-        let scope = Scope::of(&book.key, &self.asked.upstream, wire, model, &self.asked.headers, &request_value);
+        let account = book.key.digest(self.asked.account.bytes());
+        let around = Around { upstream: &self.asked.upstream, wire, model, account };
+        let scope = Scope::of(&book.key, &around, &self.asked.headers, &request_value);
         let (is_named, without) = (scope.is_named(), self.asked.without_session);
         if !is_named && without == WithoutSession::None {
             return self.leave_out(&book, State::NoSession, None);
@@ -163,10 +169,12 @@ impl Call {
         let (messages, places): (Vec<_>, Vec<_>) = listed.unzip();
         let skips = if wire == "openai-chat" { skips_fields } else { skips_nothing };
         let before = match &scope.kept_elsewhere {
-            Some(Elsewhere::Response(id)) => Some(id.as_str()),
+            Some(Elsewhere::Response(id)) => Some(id.clone()),
             Some(Elsewhere::Conversation) | None => None,
         };
-        let turns = Turns::of(&book.key, before, !scope.is_named(), messages, skips);
+        let template = request_value.get("prompt").filter(|_| lacks_input).map(Value::to_string);
+        let elsewhere: Vec<String> = before.into_iter().chain(template).collect();
+        let turns = Turns::of(&book.key, &elsewhere, !scope.is_named(), messages, skips);
         let request = Request {
             book: &book,
             turns: &turns,
@@ -197,7 +205,7 @@ impl Call {
     }
 
     fn leave_out(&self, book: &Book<'_>, state: State, error: Option<String>) -> Result<Option<Destination>, Refusal> {
-        book.end(self.exchange(), &End { error, ..End::of(state) }, None)?;
+        book.end(self.exchange(), &End { error, ..End::of(state) }, &[])?;
         Ok(Some(Destination::Nowhere(state)))
     }
 
