@@ -363,6 +363,7 @@ mod tests {
         drop((registered, _beside));
         assert!(!exchanges.is_too_early(last));
     }
+
     /// It may never end.
     #[test]
     fn nobody_waits_for_a_request_that_is_answered_before_its_end() {

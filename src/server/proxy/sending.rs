@@ -7,6 +7,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -43,8 +44,8 @@ pub(super) struct Sending {
     /// What became of the client's body, once that is known; and what of it was not wanted.
     read: Option<oneshot::Receiver<Read>>,
     rest: Option<Rest>,
-    /// Whether it ended early, or the client sent no more of it.
-    is_broken: bool,
+    /// Whether it ended early on its way, or the client sent no more of it.
+    is_broken: Arc<AtomicBool>,
     /// What is known of the request, until the recording begins. Absent if nothing is recorded.
     asked: Option<Asked>,
     /// The wire, if the history may be repaired.
@@ -115,14 +116,15 @@ impl Sending {
         let drains = asked.is_some() && set.on_disconnect == OnDisconnect::Drain;
         let patience = if drains { set.drain() } else { Duration::ZERO };
         let (answered, head) = oneshot::channel();
+        let is_broken = Arc::new(AtomicBool::new(false));
         let sending = Self {
             method: parts.method,
             uri: parts.uri,
             headers: parts.headers,
-            body: Tee::of(body, keeping, limits.idle()),
+            body: Tee::of(body, keeping, limits.idle(), Arc::clone(&is_broken)),
             read,
             rest: None,
-            is_broken: false,
+            is_broken,
             asked,
             repaired,
             said: None,
@@ -238,7 +240,6 @@ impl Sending {
 
     /// Begins to record the call, unless that has begun.
     fn begin_recording(&mut self, body: Captured) {
-        self.is_broken |= matches!(body, Captured::Cut);
         if let (Captured::Whole(bytes), Some(_)) = (&body, self.repaired) {
             self.said = Some(bytes.clone());
         }
@@ -291,9 +292,8 @@ impl Sending {
             }
         };
         if let Err(Failed { ended: Ended::UpstreamCut, refusal }) = &answer {
-            let is_broken = self.is_broken;
             self.fail(refusal.message.clone()).await;
-            if is_broken {
+            if self.is_broken.load(Ordering::Acquire) {
                 answer = Err(Failed::broken_body());
             }
         }

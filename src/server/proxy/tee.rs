@@ -4,6 +4,7 @@
 use std::future::Future as _;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -106,16 +107,19 @@ pub(super) struct Tee {
     patience: Duration,
     late: Pin<Box<Sleep>>,
     is_waiting: bool,
+    /// Whether it ended early.
+    is_broken: Arc<AtomicBool>,
 }
 
 impl Tee {
-    pub(super) fn of(from: Body, keeping: Option<Keeping>, patience: Duration) -> Body {
-        let mut tee = Self { from, keeping, patience, late: Box::pin(sleep(patience)), is_waiting: false };
+    pub(super) fn of(from: Body, keeping: Option<Keeping>, patience: Duration, is_broken: Arc<AtomicBool>) -> Body {
+        let mut tee = Self { from, keeping, patience, late: Box::pin(sleep(patience)), is_waiting: false, is_broken };
         tee.ended_if_so();
         Body::new(tee)
     }
 
     fn end(&mut self, is_whole: bool) {
+        self.is_broken.fetch_or(!is_whole, Ordering::Release);
         if let Some(keeping) = self.keeping.take() {
             keeping.end(is_whole);
         }

@@ -1055,11 +1055,16 @@ fn an_answer_may_begin_before_its_request_has_ended() {
 fn a_body_that_does_not_come_is_the_clients_fault() {
     let recorder = Recorder::with("memory:", "[limits]\nidle_seconds = 1\n", &[]);
     let client = recorder.client();
-    let mut stream = client.connect().unwrap();
-    let head = client.head("POST", "/proxy/up/v1/messages", &[("content-length", "1000")]);
-    stream.write_all(format!("{head}{{\"model\":").as_bytes()).unwrap();
-    let refused = read(&mut BufReader::new(&stream)).unwrap();
-    assert_eq!((refused.status, &refused.json()["error"]["code"]), (400, &json!("broken_body")), "{}", refused.text());
-    let settled = recorder.settled(refused.header("x-convo-exchange").unwrap());
-    assert_eq!(settled["state"], "cut", "{settled}");
+    for path in ["/proxy/up/v1/messages", "/proxy/up/v1/embeddings"] {
+        let mut stream = client.connect().unwrap();
+        let head = client.head("POST", path, &[("content-length", "1000")]);
+        stream.write_all(format!("{head}{{\"model\":").as_bytes()).unwrap();
+        let refused = read(&mut BufReader::new(&stream)).unwrap();
+        let code = &refused.json()["error"]["code"];
+        assert_eq!((refused.status, code), (400, &json!("broken_body")), "{}", refused.text());
+        if path.ends_with("messages") {
+            let settled = recorder.settled(refused.header("x-convo-exchange").unwrap());
+            assert_eq!(settled["state"], "cut", "{settled}");
+        }
+    }
 }
