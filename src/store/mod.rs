@@ -26,7 +26,7 @@ pub use prune::{Pruned, Retention};
 pub(crate) use tail::number_follower;
 pub use tail::{StopHandle, Tail};
 #[cfg(feature = "server")]
-pub(crate) use usage::{Counting, MOST_READ};
+pub(crate) use usage::{Counting, MOST_READ, QUEUED};
 pub use usage::{Usage, UsageBy, UsagePage, UsageQuery};
 pub use writer::{Begun, MessageWriter};
 

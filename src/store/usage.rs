@@ -26,6 +26,8 @@ const LEAST: u64 = 20;
 const CODE: usize = 100;
 /// The kind of an error without a code, and of an answer that was interrupted.
 const UNKNOWN: &str = "unknown";
+/// The finish reason of an answer that its provider still makes in the background. `src/docs/proxy.md` has it.
+pub(crate) const QUEUED: &str = "queued";
 const INTERRUPTED: &str = "interrupted";
 
 /// What [`Store::usage`] counts apart.
@@ -332,7 +334,7 @@ impl Store {
                 | EntryKind::Begin { header }
                 | EntryKind::Finish { header } = &entry.kind
                 {
-                    let EntryHeader { metadata, usage, .. } = &**header;
+                    let EntryHeader { metadata, usage, finish_reason } = &**header;
                     let before = begun.remove(&index).map(|(_, model)| model);
                     let model = metadata.model.clone().or(before).unwrap_or_default();
                     let is_begin = matches!(entry.kind, EntryKind::Begin { .. });
@@ -340,6 +342,10 @@ impl Store {
                         further.insert(index);
                     }
                     let is_answer = entry.role == Some(Role::Assistant) && !further.contains(&index);
+                    // The provider still makes it: what it took comes with its end.
+                    if finish_reason.as_ref().is_some_and(|reason| reason.as_str() == QUEUED) {
+                        continue;
+                    }
                     match usage.as_ref().and_then(TokenCounts::of) {
                         Some(tokens) => found(time, &model, Counted::Answer(Some(&tokens))),
                         None if is_answer && is_begin => _ = begun.insert(index, (time, model.clone())),

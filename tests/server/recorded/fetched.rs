@@ -67,6 +67,8 @@ fn an_answer_in_the_background_is_stored_once_when_it_is_fetched() {
     let mut recorder = Recorder::with("sled:DIR/store?cache_mb=1", "", &[]);
     let queued = ask(&recorder, &hi());
     assert_eq!(queued["state"], "queued", "{queued}");
+    let answers = |recorder: &Recorder| recorder.client().get("/api/v1/usage").json()["rows"].clone();
+    assert_eq!(answers(&recorder), json!([]));
     for state in ["queued", "in_progress"] {
         recorder.fetch("/v1/responses/resp_later", Reply::json(&response("", state)));
         recorder.fetch("/v1/responses/resp_other", Reply::json(&response("not it", "completed")));
@@ -84,6 +86,8 @@ fn an_answer_in_the_background_is_stored_once_when_it_is_fetched() {
             scope.spawn(|| recorder.fetch("/v1/responses/resp_later", Reply::json(&whole)));
         }
     });
+    let rows = answers(&recorder);
+    assert_eq!(rows[0]["answers"].as_u64().unwrap() + rows[0]["uncounted"].as_u64().unwrap(), 1, "{rows}");
     // The next turn says the answer again: it is the one that is stored, with what surrounds it.
     let input =
         json!([{ "role": "user", "content": "hi" }, WIRE.text("later", 1)[0], { "role": "user", "content": "on" }]);

@@ -13,6 +13,7 @@ use crate::history::{MessageState, StoredMessage};
 use crate::log::limits::message_bytes;
 use crate::log::{hidden, items};
 use crate::model::{Body, Chunk, FinishReason, Json, Name};
+use crate::store::QUEUED;
 
 /// A byte of an answer that is compared: as it is stored, as a message, and as what that means.
 const HELD: usize = 4;
@@ -249,8 +250,6 @@ pub(super) fn end_of(recorded: &Recorded, siblings: &[&Recorded]) -> u64 {
     after.max(recorded.entry.from)
 }
 
-/// The finish reason of an answer that its provider still makes when the call ends.
-pub(super) const QUEUED: &str = "queued";
 /// Of an answer's end: that it was fetched.
 pub(super) const FIELD: &str = "fetched";
 /// States of a response that has ended.

@@ -3,13 +3,13 @@
 use uuid::Uuid;
 
 use super::meaning::is_random;
-use super::recorded::{QUEUED, is_queued};
+use super::recorded::is_queued;
 use crate::log::{AppendOptions, ExpectedHead};
 use crate::model::{Body, FinishReason, Json, Metadata, Name, Role};
 use crate::provider::{Decoder, Event, Target, TokenCounts};
 use crate::server::proxy::exchange::Secrets;
 use crate::server::refusal::Refusal;
-use crate::store::{Begun, MessageWriter, Store};
+use crate::store::{Begun, MessageWriter, QUEUED, Store};
 
 /// A choice. Most answers have one.
 #[derive(Debug)]
