@@ -37,8 +37,10 @@ class StoreTransport<M extends UIMessage> extends DefaultChatTransport<M> {
     const { abortSignal } = options as { abortSignal?: AbortSignal };
     // A page that resumes again gives up the first stream, not the answer.
     const end = () => setTimeout(() => resume === this.#resumes && void this.#stop(options.chatId));
+    // The page may stop what it shows of the answer before the stream is there.
+    abortSignal?.addEventListener("abort", end, { once: true });
     const stream = await super.reconnectToStream(options);
-    if (stream) abortSignal?.addEventListener("abort", end, { once: true });
+    if (!stream) abortSignal?.removeEventListener("abort", end);
     return stream;
   }
 
