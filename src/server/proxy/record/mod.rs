@@ -4,13 +4,14 @@
 //!   it. `echo`: whether a run is the echo of a recorded answer. `scope`: what a client says of its session.
 //! - `book`: an entry for each call, in the log itself. `erased`: what of it goes with a conversation. `recorded`: a call that
 //!   was recorded, as it is now, and an answer that a later call gets.
-//! - `place`: where a request belongs, `rewritten`: where one does whose past the client has rewritten; `plan`: what of it is
-//!   stored there.
+//! - `place`: where a request belongs, `rewritten`: where one does whose past the client has rewritten; `again`: where one
+//!   does that failed and comes in another way; `plan`: what of it is stored there.
 //! - `around`: what surrounds the messages. `sent`: a request byte for byte, kept as a difference. `outcome`: what has become
 //!   of a call.
 //! - `call`: one call, its request and its answer to the end; `voice`: one choice of the answer.
 //! - here: what passes is handed over, and one task for each call takes it.
 
+mod again;
 mod around;
 mod book;
 mod call;

@@ -1,0 +1,103 @@
+//! A question that failed, and is asked in another way: with another time of day, or a shortened result. It takes its own place.
+
+use super::book::How;
+use super::meaning::{self, Meaning};
+use super::plan::{Echoed, Plan, Request};
+use super::recorded::{Recorded, end_of, is_last};
+use crate::error::Result;
+use crate::history::{MessageState, StoredMessage};
+use crate::model::{ConversationId, Message, Role};
+
+/// Of late answers that come after a call, one more than are passed over; and of messages that calls without an answer asked.
+const LATE: usize = 5;
+const FOLLOWING: usize = 64;
+/// The most messages of a place of which all but the last are hidden.
+const HIDDEN: u64 = 64;
+
+impl<'a> Request<'a> {
+    /// The first question of a session, asked in another way after it got no answer.
+    pub(super) fn first_again(&self) -> Result<Echoed<'a>> {
+        let is_first = self.scope.session.is_some() && self.turns.runs.is_empty();
+        let newest = if is_first { self.book.begun_in(&self.scope.digest, 1)?.pop() } else { None };
+        // What is asked without tools is not what was asked with some.
+        let newest = newest.filter(|begun| begun.has_tools == self.scope.has_tools);
+        let Some(id) = newest.map(|begun| begun.conversation) else { return Ok(Echoed::Nothing) };
+        if self.may_wait && self.exchanges.has_failing(self.book.owner, id) {
+            return Ok(Echoed::Wait);
+        }
+        let name = self.book.own(id);
+        let Some(view) = self.book.store.log().view(&name)? else { return Ok(Echoed::Nothing) };
+        let Some(until) = self.asked_in_vain(id, None)? else { return Ok(Echoed::Nothing) };
+        let shown = self.readable(self.book.store.messages(&name, 0, FOLLOWING))?.unwrap_or_default();
+        if shown.len() == FOLLOWING || !self.is_in_vain(&shown, until) {
+            return Ok(Echoed::Nothing);
+        }
+        let hide = shown.iter().map(|stored| (stored.index, None)).collect();
+        let (last_seq, next_message) = (view.last_seq(), view.head.next_message_index);
+        let plan = Plan { name, last_seq, next_message, hide, how: How::Continued, ..self.new_conversation() };
+        Ok(Echoed::Plan(Box::new(plan)))
+    }
+
+    /// The index after what the newest call of a conversation asked, if it got no answer: it may be asked in another way now.
+    ///
+    /// `answer`: the one before it, by its index.
+    pub(super) fn asked_in_vain(&self, id: ConversationId, answer: Option<u64>) -> Result<Option<u64>> {
+        if self.scope.is_probe || self.exchanges.is_writing(self.book.owner, id) {
+            return Ok(None);
+        }
+        let Some((digest, asked)) = self.book.unanswered(id)? else { return Ok(None) };
+        // Equal texts with other ids are another question.
+        if !self.is_in_scope(&asked) || asked.answer_before != answer || asked.items != self.turns.items {
+            return Ok(None);
+        }
+        // What is hidden is passed over each time.
+        if asked.from.saturating_sub(answer.unwrap_or_default()) > HIDDEN {
+            return Ok(None);
+        }
+        let attempts = self.attempts(&digest, &asked)?;
+        let is_in_vain = !attempts.is_empty() && attempts.iter().all(|one| one.answer.is_none() && !one.runs());
+        Ok(is_in_vain.then_some(asked.from))
+    }
+
+    /// Whether the request asks as much as was asked, and the same at the end: the same text, or a result of the same call.
+    fn asks_again(&self, asked: &[StoredMessage]) -> bool {
+        let is_given = |message: &&Message| !matches!(message.role, Role::Assistant | Role::System);
+        let given = self.turns.messages.iter().rev().skip_while(|message| message.role == Role::Assistant);
+        let given = given.take_while(|message| message.role != Role::Assistant).filter(is_given);
+        let asks = |chunk| match meaning::of(chunk) {
+            Some(Meaning::Result { id, .. }) if !id.is_empty() => Some(Meaning::Reference(id.to_owned())),
+            meaning => meaning,
+        };
+        let mut given = given.flat_map(|message| message.chunks.iter().rev()).filter_map(asks);
+        let asked = asked.iter().rev().map(|stored| &stored.message).filter(is_given);
+        let mut asked = asked.flat_map(|message| message.chunks.iter().rev()).filter_map(asks);
+        given.next().is_some_and(|last| asked.next() == Some(last)) && given.count() == asked.count()
+    }
+
+    /// What is to be hidden of what follows a call, its answer and other attempts, if none of that counts: a late answer to an
+    /// earlier call stays, and what calls without an answer asked goes, if this one asks it in another way.
+    pub(super) fn gone_after(&self, recorded: &Recorded, siblings: &[&Recorded], answer: u64) -> Option<Vec<u64>> {
+        if is_last(recorded, siblings) {
+            return Some(Vec::new());
+        }
+        let until = self.asked_in_vain(recorded.entry.conversation, Some(answer)).ok()?;
+        let most = if until.is_some() { FOLLOWING } else { LATE };
+        let shown = self.book.store.messages(&recorded.name, end_of(recorded, siblings), most).ok()?;
+        if shown.len() == most {
+            return None;
+        }
+        let is_late =
+            |stored: &StoredMessage| stored.message.role == Role::Assistant && stored.state == MessageState::Streaming;
+        if shown.iter().all(is_late) {
+            return Some(Vec::new());
+        }
+        let in_vain = until.is_some_and(|until| self.is_in_vain(&shown, until));
+        in_vain.then(|| shown.iter().map(|stored| stored.index).collect())
+    }
+
+    /// Whether all that is shown was asked in vain, up to there, and is asked again.
+    pub(super) fn is_in_vain(&self, shown: &[StoredMessage], until: u64) -> bool {
+        let is_asked = |stored: &StoredMessage| stored.message.role != Role::Assistant && stored.index < until;
+        shown.iter().all(is_asked) && self.asks_again(shown)
+    }
+}
