@@ -5,6 +5,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, watch};
 use uuid::Uuid;
@@ -12,6 +13,9 @@ use uuid::Uuid;
 use crate::error::Result;
 use crate::log::locked;
 use crate::model::ConversationId;
+
+/// How long an answer may still end for a client that has gone: it goes with the last piece, and the end comes after that.
+const ENDING: Duration = Duration::from_millis(500);
 
 /// What is recorded now.
 pub(crate) struct Exchanges {
@@ -58,6 +62,10 @@ struct Running {
     has_no_place: bool,
     /// Whether its client has seen it fail.
     has_failed: bool,
+    /// When its client went.
+    left: Option<Instant>,
+    /// The digest of what surrounds its messages, known once the request is stored.
+    surroundings: Option<[u8; 16]>,
     /// The owner's calls that were so when this one began: it may go on from them.
     after: Vec<Uuid>,
     /// Its messages, by their indexes.
@@ -112,6 +120,8 @@ impl Exchanges {
             is_answered: false,
             has_no_place: false,
             has_failed: false,
+            left: None,
+            surroundings: None,
             after: all.iter().filter(|(_, one)| is_before(one)).map(|(id, _)| *id).collect(),
             messages: Vec::new(),
             stop,
@@ -141,6 +151,32 @@ impl Exchanges {
         if let Some(running) = self.lock().get_mut(&id) {
             running.has_failed = true;
         }
+    }
+
+    /// Notes that a client goes before the end of its answer.
+    pub(crate) fn leaves(&self, id: Uuid) {
+        if let Some(running) = self.lock().get_mut(&id) {
+            running.left = Some(Instant::now());
+        }
+    }
+
+    /// Whether a client went so long before the end of its answer that it has not seen it. Of another server's calls nobody knows
+    /// that here.
+    pub(crate) fn was_left(&self, id: Uuid) -> bool {
+        self.lock().get(&id).and_then(|running| running.left).is_some_and(|left| left.elapsed() > ENDING)
+    }
+
+    /// Notes what surrounds the messages of a call: the system's words, and tools.
+    pub(crate) fn surrounds(&self, id: Uuid, surroundings: [u8; 16]) {
+        if let Some(running) = self.lock().get_mut(&id) {
+            running.surroundings = Some(surroundings);
+        }
+    }
+
+    /// Whether a call runs whose client is there, and which has other surroundings: another agent's.
+    pub(crate) fn is_anothers(&self, id: Uuid, surroundings: [u8; 16]) -> bool {
+        let is_other = |running: &Running| running.surroundings.is_some_and(|other| other != surroundings);
+        self.lock().get(&id).is_some_and(|running| running.left.is_none() && is_other(running))
     }
 
     /// Notes that a request has its place, or gets none.

@@ -8,6 +8,7 @@ use super::requirements::{
     CHAT, CLAUDE, CODEX, Case, End, Row, Status, Whole, call, check, item, model, result, session, text, user,
 };
 use super::{Reply, passed};
+use crate::common::http::Open;
 
 /// An id that no other call has.
 const ID: &str = "toolu_01A09q90qw90lq917835lq9";
@@ -217,8 +218,10 @@ const ROWS: &[Row] = &[
         }
     }),
     (15, "what failed is asked again with another reminder", "A* A A A", |case| {
-        let reminded =
-            |minute: u32| json!({ "role": "user", "content": [text(&format!("It is 10:0{minute}.")), text("on")] });
+        let reminded = |minute: u32| {
+            let reminder = format!("<system-reminder>It is 10:0{minute}.</system-reminder>");
+            json!({ "role": "user", "content": [text(&reminder), text("on")] })
+        };
         let list = |minute| [user("hi"), model(&long(0)), reminded(minute)];
         case.ask(CLAUDE, &[], &[user("hi")], &[text(&long(0))]);
         for minute in 0..2 {
@@ -226,7 +229,11 @@ const ROWS: &[Row] = &[
         }
         case.ask(CLAUDE, &[], &list(2), &[text("yes")]);
         let shown = case.shown(0);
-        assert_eq!((shown.len(), &*shown[2]), (4, "user: It is 10:02.on"), "{shown:?}");
+        assert_eq!(
+            (shown.len(), &*shown[2]),
+            (4, "user: <system-reminder>It is 10:02.</system-reminder>on"),
+            "{shown:?}"
+        );
     }),
     (15, "so it is where the system tells the time", "A* A A A~ A~", |case| {
         let mut list = Vec::new();
@@ -259,15 +266,17 @@ const ROWS: &[Row] = &[
         assert_eq!((case.shown(0).len(), case.shown(2).len()), (6, 4));
     }),
     (15, "what was replaced by the same with another reminder may be asked again, too", "A* A A A A!", |case| {
-        let reminded =
-            |minute: u32| json!({ "role": "user", "content": [text(&format!("It is 10:0{minute}.")), text("on")] });
+        let reminded = |minute: u32| {
+            let reminder = format!("<system-reminder>It is 10:0{minute}.</system-reminder>");
+            json!({ "role": "user", "content": [text(&reminder), text("on")] })
+        };
         case.say("s", &[user("hi")], &long(0));
         for minute in [0, 1, 0] {
             let list = [user("hi"), model(&long(0)), reminded(minute)];
             case.ask_with(CLAUDE, &session("s"), &list, &json!({}), &[], &Status(529));
         }
         case.say("s", &[user("hi"), model(&long(0)), reminded(0)], "yes");
-        assert_eq!(case.shown(0)[2..], ["user: It is 10:00.on", "assistant: yes"]);
+        assert_eq!(case.shown(0)[2..], ["user: <system-reminder>It is 10:00.</system-reminder>on", "assistant: yes"]);
     }),
     (15, "results that failed are asked again after something else", "A* A B< A! A", |case| {
         let call = call("toolu_01A09q90qw90lq0001", json!({}));
@@ -327,9 +336,10 @@ const ROWS: &[Row] = &[
             let asked = json!({ "role": "user", "content": [text("on"), text(reminder)] });
             [user("hi"), model(&long(0)), asked]
         };
-        case.ask_with(CLAUDE, &session("s"), &of("It is 10:00."), &json!({}), &[], &Status(529));
-        case.ask_with(CLAUDE, &session("s"), &of("It is 10:01."), &probe, &[text("y")], &Whole);
-        assert_eq!(case.shown(0)[2..], ["user: onIt is 10:00."]);
+        let [first, second] = [0, 1].map(|minute| format!("<system-reminder>It is 10:0{minute}.</system-reminder>"));
+        case.ask_with(CLAUDE, &session("s"), &of(&first), &json!({}), &[], &Status(529));
+        case.ask_with(CLAUDE, &session("s"), &of(&second), &probe, &[text("y")], &Whole);
+        assert_eq!(case.shown(0)[2..], [format!("user: on{first}")]);
     }),
     (15, "a question whose retry runs keeps its place", "A* A B< A! A B", |case| asked_beside_a_retry(case, &[])),
     (15, "so it does where another one that failed follows it", "A* A A B< A! C< B", |case| {
@@ -338,6 +348,48 @@ const ROWS: &[Row] = &[
     (15, "a first question that is another one is asked elsewhere", "A* B*", |case| {
         case.ask_with(CLAUDE, &session("s"), &[user("one")], &json!({}), &[], &Status(529));
         case.say("s", &[user("two")], "yes");
+    }),
+    (15, "another document with the same instruction is another question", "A* B* B C<", |case| {
+        let of = |document: &str| json!({ "role": "user", "content": [text(document), text("Summarise it.")] });
+        case.ask_with(CLAUDE, &session("s"), &[of("one")], &json!({}), &[], &Status(429));
+        case.say("s", &[of("two")], &long(0));
+        let list = |document: &str| [of("two"), model(&long(0)), of(document)];
+        case.ask_with(CLAUDE, &session("s"), &list("three"), &json!({}), &[], &Status(429));
+        case.say("s", &list("four"), "yes");
+        assert_eq!((&*case.shown(0)[0], &*case.shown(1)[2]), ("user: oneSummarise it.", "user: threeSummarise it."));
+    }),
+    (4, "agents of a session that are asked the same at one time have a conversation each", "A< B* B A", |case| {
+        let of = |system: &str| json!({ "system": system });
+        let events = Wire::Anthropic.events(&[text(&long(1))], 1);
+        let first = begun(case, &[user("hi")], &of("Sort."), &events, 1);
+        case.ask_with(CLAUDE, &session("s"), &[user("hi")], &of("Translate."), &[text(&long(2))], &Whole);
+        case.recorder.go_on();
+        ended(case, first);
+        for (system, number) in [("Sort.", 1), ("Translate.", 2)] {
+            let list = [user("hi"), model(&long(number)), user("on")];
+            case.ask_with(CLAUDE, &session("s"), &list, &of(system), &[text("yes")], &Whole);
+        }
+        for (letter, number) in [(0, 2), (1, 1)] {
+            assert_eq!(case.shown(letter)[..2], ["user: hi".to_owned(), format!("assistant: {}", long(number))]);
+        }
+    }),
+    (6, "who stops an answer goes on with what came of it, and may go back to that", "A A* A B<", |case| {
+        let events = Wire::Anthropic.events(&[text(&long(0))], 1);
+        let first = begun(case, &[user("hi")], &json!({}), &events, 8);
+        case.recorder.until_shown(&first, &long(0)[..30]);
+        let stopped = passed(first, false).exchange;
+        let kept = &long(0)[..19];
+        let mut list = vec![user("hi"), model(kept), user("on")];
+        case.say("s", &list, &long(1));
+        case.recorder.go_on();
+        case.draw(&stopped);
+        list.extend([model(&long(1)), user("more")]);
+        case.say("s", &list, "yes");
+        assert_eq!(case.shown(0)[..3], ["user: hi".to_owned(), format!("assistant: {kept}"), "user: on".to_owned()]);
+        assert_eq!(case.shown(0).len(), 6, "{:?}", case.shown(0));
+        case.say("s", &[user("hi"), model(kept), user("else")], "no");
+        let kept = format!("assistant: {kept}");
+        assert_eq!(case.shown(1), ["user: hi", &*kept, "user: else", "assistant: no"]);
     }),
     (12, "references to thinking may be left out", "A* A A", |case| {
         let of = |id: &str| json!({ "type": "item_reference", "id": id });
@@ -530,29 +582,41 @@ fn the_tokens_of_a_call_with_choices_count_once() {
     );
 }
 
+/// A call in the session `s` whose question is stored, and of whose answer so many events have come. The others come when the recorder
+/// goes on.
+fn begun(case: &Case, list: &[Value], more: &Value, events: &[String], count: usize) -> Open {
+    let reply = events[..count].iter().fold(Reply::stream(), |reply, event| reply.then(event)).wait(1);
+    let reply = events[count..].iter().fold(reply, |reply, event| reply.then(event)).end();
+    let body = Case::body(CLAUDE, list, more).to_string();
+    let mut open = case.recorder.begin(case.recorder.client(), CLAUDE, &session("s"), body.as_bytes(), reply);
+    open.until_length(events[..count].concat().len());
+    case.recorder.placed(open.answer.header("x-convo-exchange").unwrap());
+    open
+}
+
+fn ended(case: &mut Case, mut open: Open) {
+    let is_whole = open.end();
+    case.draw(&passed(open, is_whole).exchange);
+}
+
 /// A question fails, and its retry runs while something like it is asked in the same place; with words that are typed after it.
 fn asked_beside_a_retry(case: &mut Case, typed: &[&str]) {
-    let reminded = |reminder: &str, typed: &[&str]| {
-        let asked = json!({ "role": "user", "content": [text(reminder), text("on")] });
+    let reminded = |time: &str, typed: &[&str]| {
+        let reminder = format!("<system-reminder>It is {time}.</system-reminder>");
+        let asked = json!({ "role": "user", "content": [text(&reminder), text("on")] });
         let typed = typed.iter().map(|text| user(text));
         [user("hi"), model(&long(0)), asked].into_iter().chain(typed).collect::<Vec<_>>()
     };
     case.say("s", &[user("hi")], &long(0));
-    let (first, second) = (reminded("It is 10:00.", &[]), reminded("It is 10:01.", typed));
+    let (first, second) = (reminded("10:00", &[]), reminded("10:01", typed));
     case.ask_with(CLAUDE, &session("s"), &first, &json!({}), &[], &Status(529));
-    let events = Wire::Anthropic.events(&[text(&long(1))], 1);
-    let reply = events[1..].iter().fold(Reply::stream().then(&events[0]).wait(1), |reply, event| reply.then(event));
-    let body = Case::body(CLAUDE, &first, &json!({})).to_string();
-    let mut retry = case.recorder.begin(case.recorder.client(), CLAUDE, &session("s"), body.as_bytes(), reply.end());
-    retry.until(b"message_start");
-    case.recorder.placed(retry.answer.header("x-convo-exchange").unwrap());
+    let retry = begun(case, &first, &json!({}), &Wire::Anthropic.events(&[text(&long(1))], 1), 1);
     if !typed.is_empty() {
-        case.ask_with(CLAUDE, &session("s"), &reminded("It is 10:00.", typed), &json!({}), &[], &Status(529));
+        case.ask_with(CLAUDE, &session("s"), &reminded("10:00", typed), &json!({}), &[], &Status(529));
     }
     case.say("s", &second, &long(2));
     case.recorder.go_on();
-    let is_whole = retry.end();
-    case.draw(&passed(retry, is_whole).exchange);
+    ended(case, retry);
     for (asked, number) in [(&first, 1), (&second, 2)] {
         case.say("s", &[&asked[..], &[model(&long(number)), user("more")]].concat(), "yes");
     }

@@ -1,4 +1,4 @@
-//! A question that failed, and is asked in another way: with another time of day, or a shortened result. It takes its own place.
+//! A question that failed, and is asked in another way: with another reminder, or a shortened result. It takes its own place.
 
 use super::book::How;
 use super::meaning::{self, Meaning};
@@ -6,13 +6,16 @@ use super::plan::{Echoed, Plan, Request};
 use super::recorded::{Recorded, end_of, is_last};
 use crate::error::Result;
 use crate::history::{MessageState, StoredMessage};
-use crate::model::{ConversationId, Message, Role};
+use crate::log::replay::spoken;
+use crate::model::{Chunk, ConversationId, Message, Role};
 
 /// Of late answers that come after a call, one more than are passed over; and of messages that calls without an answer asked.
 const LATE: usize = 5;
 const FOLLOWING: usize = 64;
 /// The most messages of a place of which all but the last are hidden.
 const HIDDEN: u64 = 64;
+/// The tags of what clients write anew for each request: Claude Code and opencode, Codex, Cline and Roo Code.
+const RENEWED: [&str; 3] = ["<system-reminder>", "<environment_context>", "<environment_details>"];
 
 impl<'a> Request<'a> {
     /// The first question of a session, asked in another way after it got no answer.
@@ -59,19 +62,14 @@ impl<'a> Request<'a> {
         Ok(is_in_vain.then_some(asked.from))
     }
 
-    /// Whether the request asks as much as was asked, and the same at the end: the same text, or a result of the same call.
+    /// Whether the request asks what was asked: the same but for what clients write anew, with results of the same calls.
     fn asks_again(&self, asked: &[StoredMessage]) -> bool {
         let is_given = |message: &&Message| !matches!(message.role, Role::Assistant | Role::System);
         let given = self.turns.messages.iter().rev().skip_while(|message| message.role == Role::Assistant);
         let given = given.take_while(|message| message.role != Role::Assistant).filter(is_given);
-        let asks = |chunk| match meaning::of(chunk) {
-            Some(Meaning::Result { id, .. }) if !id.is_empty() => Some(Meaning::Reference(id.to_owned())),
-            meaning => meaning,
-        };
-        let mut given = given.flat_map(|message| message.chunks.iter().rev()).filter_map(asks);
         let asked = asked.iter().rev().map(|stored| &stored.message).filter(is_given);
-        let mut asked = asked.flat_map(|message| message.chunks.iter().rev()).filter_map(asks);
-        given.next().is_some_and(|last| asked.next() == Some(last)) && given.count() == asked.count()
+        let given: Vec<Meaning<'_>> = given.flat_map(asked_in).collect();
+        !given.is_empty() && asked.flat_map(asked_in).eq(given)
     }
 
     /// What is to be hidden of what follows a call, its answer and other attempts, if none of that counts: a late answer to an
@@ -100,4 +98,23 @@ impl<'a> Request<'a> {
         let is_asked = |stored: &StoredMessage| stored.message.role != Role::Assistant && stored.index < until;
         shown.iter().all(is_asked) && self.asks_again(shown)
     }
+}
+
+/// What a message asks, its last part first.
+fn asked_in(message: &Message) -> impl Iterator<Item = Meaning<'_>> {
+    message.chunks.iter().rev().filter_map(asks)
+}
+
+/// What a chunk asks; `None` of what a client writes anew for each request. Of a result that is which call it is of.
+fn asks(chunk: &Chunk) -> Option<Meaning<'_>> {
+    match meaning::of(chunk)? {
+        Meaning::Text(text) if is_renewed(&text) => None,
+        Meaning::Result { id, .. } if !id.is_empty() => Some(Meaning::Reference(id.to_owned())),
+        meaning => Some(meaning),
+    }
+}
+
+/// Whether a text is what a client tells the model of time and place, with no word of a person.
+fn is_renewed(text: &str) -> bool {
+    RENEWED.iter().any(|tag| text.trim_start().starts_with(tag)) && spoken(text).is_none()
 }

@@ -188,7 +188,8 @@ impl Recording {
                 }
                 self.over.send_replace(true);
             }
-            Passed::Piece(_) | Passed::Repaired(_) | Passed::Left => {}
+            Passed::Left => self.exchanges.leaves(self.id),
+            Passed::Piece(_) | Passed::Repaired(_) => {}
         }
         // The task has ended if the store failed: the traffic goes on.
         if self.passing.send(passed).is_err() {

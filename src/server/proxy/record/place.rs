@@ -26,6 +26,9 @@ use crate::model::{Body, Chunk, ConversationId, Message, Name, Role};
 const HIDDEN: usize = 64;
 /// The most messages between a question and its answer that are looked at.
 const BETWEEN: usize = 64;
+/// Of the messages after an answer so many are looked at for what was asked while it ran: what the client kept of it, and attempts, may
+/// come first.
+const WITHIN: usize = 4;
 /// The most calls of one answer that are looked for, where they come back in turn.
 const IN_TURN: usize = 32;
 
@@ -232,12 +235,15 @@ impl<'a> Request<'a> {
         let siblings = siblings(newest, asked);
         let is_last = is_last(newest, &siblings);
         let failed = siblings.iter().all(|sibling| sibling.has_failed());
+        // Another agent of the session may be asked the same at the same time.
+        let is_anothers = |one: &&Recorded| self.exchanges.is_anothers(one.entry.exchange, self.scope.surroundings);
+        let is_beside = siblings.iter().any(is_anothers);
         let waits = siblings.iter().any(|sibling| !self.was_in_vain(sibling));
         if !newest.entry.has_session() && waits {
             return Ok(None);
         }
         let mut plan = self.at(newest);
-        if failed && is_last && is_same_prefill {
+        if failed && is_last && is_same_prefill && !is_beside {
             plan.hide = answers_besides(&siblings, &newest.entry.kept);
             plan.how = How::Attempt;
             plan.run = Some((newest.entry.from, newest.entry.kept.clone()));
@@ -313,15 +319,18 @@ impl<'a> Request<'a> {
                 // A client may keep the answer without what the model was to go on with.
                 found = self.compare(&[Vec::new()], answer, echoed, is_lost);
             }
+            // Its client does not wait for its end.
+            let was_left = is_own && answer.is_open && self.exchanges.was_left(recorded.entry.exchange);
+            let may_end = !was_left && self.has_others();
             match found {
                 // All its words are stored, and its end is not yet.
                 Some(Echo::Whole) if answer.is_open && self.may_wait => may_come = true,
                 // Another scope got the same.
                 Some(_) if self.may_wait && own_may_come == Some(true) => return Ok(Echoed::Wait),
                 // A newer answer may be the whole of it, and may not be stored yet.
-                Some(Echo::Part(_)) if self.may_wait && (may_come || self.has_others()) => return Ok(Echoed::Wait),
+                Some(Echo::Part(_)) if self.may_wait && (may_come || may_end) => return Ok(Echoed::Wait),
                 Some(echo) => {
-                    let mut plan = match self.is_apart(recorded, answer) {
+                    let mut plan = match was_left || self.is_apart(recorded, answer) {
                         true => self.in_its_place(run, recorded, asked)?,
                         false => self.after_run(run, recorded, asked, answer, echo),
                     };
@@ -492,13 +501,16 @@ impl<'a> Request<'a> {
         plan
     }
 
-    /// Whether something else comes between a question and its answer: it was asked while the answer was on its way.
+    /// Whether something else was asked while an answer was on its way: before it began, or before it had ended.
     fn is_apart(&self, recorded: &Recorded, answer: &Answer) -> bool {
         let (from, index) = (recorded.entry.from, answer.stored.index);
-        let between = usize::try_from(index.saturating_sub(from)).unwrap_or(usize::MAX);
-        let asks = |stored: &StoredMessage| stored.message.role != Role::Assistant && stored.index < index;
-        let shown = || self.book.store.messages(&recorded.name, from, between.min(BETWEEN));
-        between > 0 && shown().is_ok_and(|shown| shown.iter().any(asks))
+        let asks = |stored: &StoredMessage| stored.message.role != Role::Assistant;
+        let between = usize::try_from(index.saturating_sub(from)).unwrap_or(usize::MAX).min(BETWEEN);
+        let shown = |from, most| self.book.store.messages(&recorded.name, from, most);
+        let before = |stored: &StoredMessage| asks(stored) && stored.index < index;
+        let within = |stored: &StoredMessage| asks(stored) && stored.first_seq < answer.stored.last_seq;
+        between > 0 && shown(from, between).is_ok_and(|shown| shown.iter().any(before))
+            || !answer.is_open && shown(index.saturating_add(1), WITHIN).is_ok_and(|shown| shown.iter().any(within))
     }
 
     /// Whether an answer was hidden, as another one was taken for the one that lives.

@@ -141,6 +141,7 @@ impl<'a> Request<'a> {
         };
         // Before the book: who finds the conversation there may stop the answer.
         self.exchanges.placed(self.exchange, name.id());
+        self.exchanges.surrounds(self.exchange, self.scope.surroundings);
         let beginning = Beginning { conversation: name.id(), has_tools: self.scope.has_tools };
         self.book.write(&self.turns.asked, &entry, begins.then_some(&beginning))?;
         let first = if plan.leave_at.is_some() { 0 } else { next };
