@@ -391,6 +391,34 @@ const ROWS: &[Row] = &[
         let kept = format!("assistant: {kept}");
         assert_eq!(case.shown(1), ["user: hi", &*kept, "user: else", "assistant: no"]);
     }),
+    (16, "words of the system after an answer are a part of the question", "A* A B<", |case| {
+        let list = |words: &str| {
+            let system = json!({ "role": "system", "content": words });
+            [user("hi"), model(&long(0)), user("on"), system]
+        };
+        case.say("s", &[user("hi")], &long(0));
+        case.ask_with(CLAUDE, &session("s"), &list("The user says: mend the tests."), &json!({}), &[], &Status(529));
+        case.say("s", &list("The user says: mend the docs."), "yes");
+        assert_eq!(case.shown(0).len(), 4, "{:?}", case.shown(0));
+    }),
+    (10, "a reminder alone makes no beginning of the same", "A* A B*", |case| {
+        let first = |words: &str| {
+            let reminder = text("<system-reminder>It is 10:00.</system-reminder>");
+            json!({ "role": "user", "content": [reminder, text(words)] })
+        };
+        case.say("s", &[first("hi")], &long(0));
+        case.say("s", &[first("hi"), model(&long(0)), user("on")], &long(1));
+        case.say("s", &[first("Find faults in this:"), model(&long(0)), user("Go.")], "none");
+    }),
+    (15, "who goes on from an answer leaves out what was asked while it came", "A A* B< A", |case| {
+        let first = begun(case, &[user("hi")], &json!({}), &Wire::Anthropic.events(&[text(&long(0))], 1), 8);
+        case.say("s", &[user("hi"), user("too")], &long(1));
+        case.recorder.go_on();
+        ended(case, first);
+        case.say("s", &[user("hi"), model(&long(0)), user("on")], "yes");
+        assert_eq!(case.shown(1), ["user: hi", &*format!("assistant: {}", long(0)), "user: on", "assistant: yes"]);
+        case.say("s", &[user("hi"), user("too"), model(&long(1)), user("on")], "no");
+    }),
     (12, "references to thinking may be left out", "A* A A", |case| {
         let of = |id: &str| json!({ "type": "item_reference", "id": id });
         let answer = |number: usize| {

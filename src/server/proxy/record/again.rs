@@ -64,33 +64,40 @@ impl<'a> Request<'a> {
 
     /// Whether the request asks what was asked: the same but for what clients write anew, with results of the same calls.
     fn asks_again(&self, asked: &[StoredMessage]) -> bool {
-        let is_given = |message: &&Message| !matches!(message.role, Role::Assistant | Role::System);
-        let given = self.turns.messages.iter().rev().skip_while(|message| message.role == Role::Assistant);
-        let given = given.take_while(|message| message.role != Role::Assistant).filter(is_given);
-        let asked = asked.iter().rev().map(|stored| &stored.message).filter(is_given);
-        let given: Vec<Meaning<'_>> = given.flat_map(asked_in).collect();
+        // What the system says before all else surrounds a conversation.
+        let is_system = |message: &&Message| message.role == Role::System;
+        let system = self.turns.messages.iter().take_while(is_system).count();
+        let all = self.turns.messages.get(system..).unwrap_or_default();
+        let given = all.rsplit(|message| message.role == Role::Assistant).find(|part| !part.is_empty());
+        let given: Vec<Meaning<'_>> = given.unwrap_or_default().iter().flat_map(asked_in).collect();
+        let begins = asked.first().is_some_and(|first| first.index == 0);
+        let asked = asked.iter().map(|stored| &stored.message).skip_while(|message| begins && is_system(message));
+        let asked = asked.filter(|message| message.role != Role::Assistant);
         !given.is_empty() && asked.flat_map(asked_in).eq(given)
     }
 
     /// What is to be hidden of what follows a call, its answer and other attempts, if none of that counts: a late answer to an
     /// earlier call stays, and what calls without an answer asked goes, if this one asks it in another way.
-    pub(super) fn gone_after(&self, recorded: &Recorded, siblings: &[&Recorded], answer: u64) -> Option<Vec<u64>> {
+    pub(super) fn gone_after(
+        &self,
+        recorded: &Recorded,
+        siblings: &[&Recorded],
+        answer: u64,
+    ) -> Result<Option<Vec<u64>>> {
         if is_last(recorded, siblings) {
-            return Some(Vec::new());
+            return Ok(Some(Vec::new()));
         }
-        let until = self.asked_in_vain(recorded.entry.conversation, Some(answer)).ok()?;
+        let until = self.asked_in_vain(recorded.entry.conversation, Some(answer))?;
         let most = if until.is_some() { FOLLOWING } else { LATE };
-        let shown = self.book.store.messages(&recorded.name, end_of(recorded, siblings), most).ok()?;
-        if shown.len() == most {
-            return None;
-        }
+        let shown = self.readable(self.book.store.messages(&recorded.name, end_of(recorded, siblings), most))?;
+        let Some(shown) = shown.filter(|shown| shown.len() < most) else { return Ok(None) };
         let is_late =
             |stored: &StoredMessage| stored.message.role == Role::Assistant && stored.state == MessageState::Streaming;
         if shown.iter().all(is_late) {
-            return Some(Vec::new());
+            return Ok(Some(Vec::new()));
         }
         let in_vain = until.is_some_and(|until| self.is_in_vain(&shown, until));
-        in_vain.then(|| shown.iter().map(|stored| stored.index).collect())
+        Ok(in_vain.then(|| shown.iter().map(|stored| stored.index).collect()))
     }
 
     /// Whether all that is shown was asked in vain, up to there, and is asked again.
@@ -100,13 +107,13 @@ impl<'a> Request<'a> {
     }
 }
 
-/// What a message asks, its last part first.
+/// What a message asks.
 fn asked_in(message: &Message) -> impl Iterator<Item = Meaning<'_>> {
-    message.chunks.iter().rev().filter_map(asks)
+    message.chunks.iter().filter_map(asks)
 }
 
 /// What a chunk asks; `None` of what a client writes anew for each request. Of a result that is which call it is of.
-fn asks(chunk: &Chunk) -> Option<Meaning<'_>> {
+pub(super) fn asks(chunk: &Chunk) -> Option<Meaning<'_>> {
     match meaning::of(chunk)? {
         Meaning::Text(text) if is_renewed(&text) => None,
         Meaning::Result { id, .. } if !id.is_empty() => Some(Meaning::Reference(id.to_owned())),

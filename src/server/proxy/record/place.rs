@@ -24,11 +24,8 @@ use crate::model::{Body, Chunk, ConversationId, Message, Name, Role};
 
 /// The most chunks of an answer that are hidden one by one: each is an entry of its own.
 const HIDDEN: usize = 64;
-/// The most messages between a question and its answer that are looked at.
+/// The most messages between a question and its answer, or its end, that are looked at.
 const BETWEEN: usize = 64;
-/// Of the messages after an answer so many are looked at for what was asked while it ran: what the client kept of it, and attempts, may
-/// come first.
-const WITHIN: usize = 4;
 /// The most calls of one answer that are looked for, where they come back in turn.
 const IN_TURN: usize = 32;
 
@@ -145,7 +142,7 @@ impl<'a> Request<'a> {
         if answer.is_open && self.may_wait {
             return Ok(None);
         }
-        let mut plan = self.after(&recorded, std::slice::from_ref(&recorded), answer, Echo::Whole, self.rest(0, 0));
+        let mut plan = self.after(&recorded, std::slice::from_ref(&recorded), answer, Echo::Whole, self.rest(0, 0))?;
         plan.answer_before = Some(answer.stored.index);
         Ok(Some(plan))
     }
@@ -221,7 +218,7 @@ impl<'a> Request<'a> {
                     if echo == Echo::Whole && answer.is_open && self.may_wait {
                         return Ok(None);
                     }
-                    let mut plan = self.after(recorded, asked, answer, echo, Vec::new());
+                    let mut plan = self.after(recorded, asked, answer, echo, Vec::new())?;
                     let mut run = recorded.entry.kept.clone();
                     run.push(answer.stored.index);
                     plan.run = Some((recorded.entry.from, run));
@@ -332,7 +329,7 @@ impl<'a> Request<'a> {
                 Some(echo) => {
                     let mut plan = match was_left || self.is_apart(recorded, answer) {
                         true => self.in_its_place(run, recorded, asked)?,
-                        false => self.after_run(run, recorded, asked, answer, echo),
+                        false => self.after_run(run, recorded, asked, answer, echo)?,
                     };
                     if lacks_prefill {
                         plan.rewritten.extend(run.first..run.end);
@@ -354,12 +351,13 @@ impl<'a> Request<'a> {
         }
         let in_vain = |recorded: &&Recorded| {
             let entry = &recorded.entry;
-            let is_own = !recorded.is_replaced && entry.has_session() && entry.scope == self.scope.digest;
+            let is_own = entry.has_session() && entry.scope == self.scope.digest;
             let failed = |one: &&Recorded| one.has_failed() && !one.runs();
             is_own && siblings(recorded, asked).iter().all(failed)
         };
         // A client may put words in the place of an answer that it has not got.
-        if let Some(recorded) = asked.iter().find(in_vain).filter(|_| echoed.iter().all(is_text)) {
+        let in_vain = asked.iter().filter(in_vain).filter(|_| echoed.iter().all(is_text));
+        if let Some(recorded) = self.not_replaced(in_vain)?.first() {
             return Ok(Echoed::Plan(Box::new(self.in_its_place(run, recorded, asked)?)));
         }
         Ok(Echoed::Nothing)
@@ -438,8 +436,15 @@ impl<'a> Request<'a> {
     }
 
     /// After an answer that is echoed by a run.
-    fn after_run(&self, run: &Run, recorded: &Recorded, asked: &[Recorded], answer: &Answer, echo: Echo) -> Plan<'a> {
-        let mut plan = self.after(recorded, asked, answer, echo, Vec::new());
+    fn after_run(
+        &self,
+        run: &Run,
+        recorded: &Recorded,
+        asked: &[Recorded],
+        answer: &Answer,
+        echo: Echo,
+    ) -> Result<Plan<'a>> {
+        let mut plan = self.after(recorded, asked, answer, echo, Vec::new())?;
         plan.answer_before = Some(answer.stored.index);
         let lacks_id = |chunk: &Chunk| matches!(&chunk.body, Body::ToolCall { id, name, .. } if is_made_up(id, name));
         let ids = recorded.entry.calls.filter(|_| !answer.stored.message.chunks.iter().any(lacks_id));
@@ -450,7 +455,7 @@ impl<'a> Request<'a> {
             kept.push(answer.stored.index);
             plan.run = Some((recorded.entry.from, kept));
         }
-        plan
+        Ok(plan)
     }
 
     /// After an answer: in its conversation if nothing follows it there but other attempts, and it is this scope's; else it leaves.
@@ -461,7 +466,7 @@ impl<'a> Request<'a> {
         answer: &Answer,
         echo: Echo,
         rest: Vec<Message>,
-    ) -> Plan<'a> {
+    ) -> Result<Plan<'a>> {
         let siblings = siblings(recorded, asked);
         let mut plan = self.at(recorded);
         plan.rest = rest;
@@ -486,31 +491,37 @@ impl<'a> Request<'a> {
             }
         }
         let is_own = recorded.entry.scope == self.scope.digest;
-        let gone = self.gone_after(recorded, &siblings, index);
+        let gone = self.gone_after(recorded, &siblings, index)?;
         let is_followed = gone.is_none();
         plan.hide.extend(gone.into_iter().flatten().map(|asked| (asked, None)));
         if !is_own || is_followed || self.is_hidden(recorded, answer) || answer.is_open {
             plan.leave_at = Some(answer.stored.last_seq);
             plan.how = How::Forked;
+            plan.hide.extend(self.within(recorded, answer)?.into_iter().map(|other| (other, None)));
             // What is still written in the conversation ends in its fork.
             let open = siblings.iter().filter_map(|sibling| sibling.answer.as_ref()).filter(|answer| answer.is_open);
             let open =
                 open.map(|answer| answer.stored.index).filter(|at| *at != index && !recorded.entry.kept.contains(at));
             plan.hide.extend(open.map(|at| (at, None)));
         }
-        plan
+        Ok(plan)
     }
 
-    /// Whether something else was asked while an answer was on its way: before it began, or before it had ended.
+    /// Whether something else comes between a question and its answer: it was asked while the answer was on its way.
     fn is_apart(&self, recorded: &Recorded, answer: &Answer) -> bool {
         let (from, index) = (recorded.entry.from, answer.stored.index);
-        let asks = |stored: &StoredMessage| stored.message.role != Role::Assistant;
-        let between = usize::try_from(index.saturating_sub(from)).unwrap_or(usize::MAX).min(BETWEEN);
-        let shown = |from, most| self.book.store.messages(&recorded.name, from, most);
-        let before = |stored: &StoredMessage| asks(stored) && stored.index < index;
-        let within = |stored: &StoredMessage| asks(stored) && stored.first_seq < answer.stored.last_seq;
-        between > 0 && shown(from, between).is_ok_and(|shown| shown.iter().any(before))
-            || !answer.is_open && shown(index.saturating_add(1), WITHIN).is_ok_and(|shown| shown.iter().any(within))
+        let between = usize::try_from(index.saturating_sub(from)).unwrap_or(usize::MAX);
+        let asks = |stored: &StoredMessage| stored.message.role != Role::Assistant && stored.index < index;
+        let shown = || self.book.store.messages(&recorded.name, from, between.min(BETWEEN));
+        between > 0 && shown().is_ok_and(|shown| shown.iter().any(asks))
+    }
+
+    /// What was said after an answer had begun, and before it had ended, by its indexes.
+    fn within(&self, recorded: &Recorded, answer: &Answer) -> Result<Vec<u64>> {
+        let after = answer.stored.index.saturating_add(1);
+        let shown = self.readable(self.book.store.messages(&recorded.name, after, BETWEEN))?.unwrap_or_default();
+        let is_within = |stored: &&StoredMessage| stored.first_seq < answer.stored.last_seq;
+        Ok(shown.iter().filter(is_within).map(|stored| stored.index).collect())
     }
 
     /// Whether an answer was hidden, as another one was taken for the one that lives.

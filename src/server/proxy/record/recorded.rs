@@ -2,6 +2,8 @@
 //!
 //! An answer that a client gets later, by the id of its response: one in the background, or one that was cut off on its way.
 
+use std::borrow::Borrow;
+
 use uuid::Uuid;
 
 use super::around::{About, END_FIELD};
@@ -30,8 +32,6 @@ pub(super) struct Recorded {
     pub(super) answer: Option<Answer>,
     /// Whether its end is noted in the book.
     pub(super) has_ended: bool,
-    /// Whether it has no whole answer, and what it asked is hidden: something else is asked in its place.
-    pub(super) is_replaced: bool,
 }
 
 pub(super) struct Answer {
@@ -114,9 +114,33 @@ impl Request<'_> {
 
     /// The calls under a digest that may be asked again, as they are now.
     pub(super) fn still_asked(&self, digest: &Digest, counts: impl Fn(&Entry) -> bool) -> Result<Vec<Recorded>> {
-        let mut asked = self.recorded(digest, counts)?;
-        asked.retain(|recorded| !recorded.is_replaced);
-        Ok(asked)
+        self.not_replaced(self.recorded(digest, counts)?)
+    }
+
+    /// Of these calls those in whose place nothing else is asked: they have whole answers, or what they asked is not hidden.
+    pub(super) fn not_replaced<R: Borrow<Recorded>>(&self, asked: impl IntoIterator<Item = R>) -> Result<Vec<R>> {
+        // Attempts of one place come together, and what is hidden of a conversation may be much.
+        let (mut known, mut left) = (None, Vec::new());
+        for one in asked {
+            let recorded = one.borrow();
+            let place = (recorded.entry.conversation, recorded.entry.from);
+            let is_whole = recorded.answer.as_ref().is_some_and(|answer| !answer.is_cut);
+            if !is_whole && known.is_none_or(|(of, _)| of != place) {
+                known = Some((place, self.is_shown(recorded)?));
+            }
+            if is_whole || known.is_some_and(|(_, is_shown)| is_shown) {
+                left.push(one);
+            }
+        }
+        Ok(left)
+    }
+
+    /// Whether what a call asked is not hidden.
+    fn is_shown(&self, recorded: &Recorded) -> Result<bool> {
+        let log = self.book.store.log();
+        let Some(asked) = recorded.entry.from.checked_sub(1) else { return Ok(true) };
+        let Some(view) = log.view(&recorded.name)? else { return Ok(false) };
+        hidden::is_visible(log, &view, asked)
     }
 
     /// Those of this scope first. Without a session many people are of one scope: of equal calls those with the same key come
@@ -169,12 +193,7 @@ impl Request<'_> {
         // Between the begin of an answer and its writer it reads as one that was lost.
         let answer = answer.map(|answer| if is_running { answer.that_runs() } else { answer });
         let has_ended = has_ended || answer.is_some();
-        let is_whole = answer.as_ref().is_some_and(|answer| !answer.is_cut);
-        let is_replaced = match entry.from.checked_sub(1).filter(|_| !is_whole) {
-            Some(asked) => !hidden::is_visible(store.log(), &view, asked)?,
-            None => false,
-        };
-        Ok(Some(Recorded { entry, name, next_message, last_seq, answer, has_ended, is_replaced }))
+        Ok(Some(Recorded { entry, name, next_message, last_seq, answer, has_ended }))
     }
 
     /// Whether all that was said before an answer in the same run is what the client gave the model to go on with.

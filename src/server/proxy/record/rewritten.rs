@@ -3,10 +3,11 @@
 
 use std::collections::HashSet;
 
+use super::again::asks;
 use super::around::END_FIELD;
 use super::book::How;
 use super::echo::{self, chunks, is_text, same, same_calls};
-use super::meaning::{self, Evidence, said};
+use super::meaning::{Evidence, said};
 use super::plan::{Echoed, Plan, Request, kept_by_client};
 use super::recorded::has_failed;
 use super::turns::{Run, is_result};
@@ -132,7 +133,11 @@ impl<'a> Request<'a> {
                 let left = messages.iter().find(|stored| stored.index == answer).filter(is_recorded);
                 let Some(left) = left else { return Echoed::Nothing };
                 let leave_at = Some(left.last_seq);
-                let plan = Plan { leave_at, how: How::Forked, rewritten, ..self.after_rewritten(view, run, answer) };
+                // What was asked while it was on its way.
+                let is_within = |stored: &&StoredMessage| stored.index > answer && stored.first_seq < left.last_seq;
+                let hide = messages.iter().filter(is_within).map(|stored| (stored.index, None)).collect();
+                let how = How::Forked;
+                let plan = Plan { leave_at, hide, how, rewritten, ..self.after_rewritten(view, run, answer) };
                 return Echoed::Plan(Box::new(plan));
             };
             let was = said(rest.iter().take(first).map(|stored| &stored.message));
@@ -290,13 +295,12 @@ impl<'a> Request<'a> {
         after.is_empty() && answers.last().is_some_and(is_open) && echo::may_become(recorded, echoed, self.skips)
     }
 
-    /// Whether the request's first message has a text of a recorded message, or begins with its words.
+    /// Whether the request's first message has a text of a recorded message that no client writes anew, or begins with its words.
     fn begins_alike(&self, recorded: Option<&StoredMessage>) -> bool {
         let first = self.turns.messages.first().map(|first| &first.chunks[..]).unwrap_or_default();
         let was = recorded.map(|recorded| &recorded.message.chunks[..]).unwrap_or_default();
-        let has = |chunk: &Chunk| {
-            meaning::of(chunk).is_some_and(|text| was.iter().any(|was| meaning::of(was).as_ref() == Some(&text)))
-        };
+        let has =
+            |chunk: &Chunk| asks(chunk).is_some_and(|text| was.iter().any(|was| asks(was).as_ref() == Some(&text)));
         self.begins_as(recorded) || first.iter().any(has)
     }
 
