@@ -14,8 +14,8 @@ const LATE: usize = 5;
 const FOLLOWING: usize = 64;
 /// The most messages of a place of which all but the last are hidden.
 const HIDDEN: u64 = 64;
-/// The tags of what clients write anew for each request: Claude Code and opencode, Codex, Cline and Roo Code.
-const RENEWED: [&str; 3] = ["<system-reminder>", "<environment_context>", "<environment_details>"];
+/// The tags of reminders that clients write for each request: Claude Code and opencode, Codex, Cline and Roo Code.
+const REMINDERS: [&str; 3] = ["<system-reminder>", "<environment_context>", "<environment_details>"];
 
 impl<'a> Request<'a> {
     /// The first question of a session, asked in another way after it got no answer.
@@ -62,7 +62,7 @@ impl<'a> Request<'a> {
         Ok(is_in_vain.then_some(asked.from))
     }
 
-    /// Whether the request asks what was asked: the same but for what clients write anew, with results of the same calls.
+    /// Whether the request asks what was asked: the same but for reminders, with results of the same calls.
     fn asks_again(&self, asked: &[StoredMessage]) -> bool {
         // What the system says before all else surrounds a conversation.
         let is_system = |message: &&Message| message.role == Role::System;
@@ -112,16 +112,16 @@ fn asked_in(message: &Message) -> impl Iterator<Item = Meaning<'_>> {
     message.chunks.iter().filter_map(asks)
 }
 
-/// What a chunk asks; `None` of what a client writes anew for each request. Of a result that is which call it is of.
+/// What a chunk asks; `None` of a reminder. Of a result that is which call it is of.
 pub(super) fn asks(chunk: &Chunk) -> Option<Meaning<'_>> {
     match meaning::of(chunk)? {
-        Meaning::Text(text) if is_renewed(&text) => None,
+        Meaning::Text(text) if is_reminder(&text) => None,
         Meaning::Result { id, .. } if !id.is_empty() => Some(Meaning::Reference(id.to_owned())),
         meaning => Some(meaning),
     }
 }
 
-/// Whether a text is what a client tells the model of time and place, with no word of a person.
-fn is_renewed(text: &str) -> bool {
-    RENEWED.iter().any(|tag| text.trim_start().starts_with(tag)) && spoken(text).is_none()
+/// Whether a text is a client's reminder, as of time and place, without a word of a person.
+fn is_reminder(text: &str) -> bool {
+    REMINDERS.iter().any(|tag| text.trim_start().starts_with(tag)) && spoken(text).is_none()
 }

@@ -295,7 +295,7 @@ impl<'a> Request<'a> {
         after.is_empty() && answers.last().is_some_and(is_open) && echo::may_become(recorded, echoed, self.skips)
     }
 
-    /// Whether the request's first message has a text of a recorded message that no client writes anew, or begins with its words.
+    /// Whether the request's first message has a text of a recorded message that is no reminder, or begins with its words.
     fn begins_alike(&self, recorded: Option<&StoredMessage>) -> bool {
         let first = self.turns.messages.first().map(|first| &first.chunks[..]).unwrap_or_default();
         let was = recorded.map(|recorded| &recorded.message.chunks[..]).unwrap_or_default();
