@@ -156,14 +156,19 @@ impl Exchanges {
     /// Notes that a client goes before the end of its answer.
     pub(crate) fn leaves(&self, id: Uuid) {
         if let Some(running) = self.lock().get_mut(&id) {
-            running.left = Some(Instant::now());
+            running.left.get_or_insert_with(Instant::now);
         }
     }
 
-    /// Whether a client went so long before the end of its answer that it has not seen it. Of another server's calls nobody knows
-    /// that here.
-    pub(crate) fn was_left(&self, id: Uuid) -> bool {
-        self.lock().get(&id).and_then(|running| running.left).is_some_and(|left| left.elapsed() > ENDING)
+    /// Stops an answer whose client went so long ago that it does not get the end of it. False: its client is there, or has just
+    /// gone. Of another server's calls nobody knows that here.
+    pub(crate) fn stop_left(&self, id: Uuid) -> bool {
+        let running = self.lock();
+        let left = running.get(&id).filter(|one| one.left.is_some_and(|left| left.elapsed() > ENDING));
+        left.is_some_and(|one| {
+            one.stop.send_replace(true);
+            true
+        })
     }
 
     /// Notes what surrounds the messages of a call: the system's words, and tools.

@@ -17,6 +17,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use tokio::sync::oneshot;
 use tokio::time::{Duration, Instant, sleep_until, timeout};
+use uuid::Uuid;
 
 use super::answer::{Answer, Passing};
 use super::exchange::{Asked, Captured, Ended, Passed};
@@ -28,6 +29,7 @@ use crate::provider::{PromptOptions, Target, check, repair};
 use crate::server::app::{App, Outcome, Reply};
 use crate::server::body::Judged;
 use crate::server::config::{OnDisconnect, Record, Repair};
+use crate::server::exchanges::Exchanges;
 use crate::server::ledger::Room;
 use crate::server::refusal::Refusal;
 
@@ -64,12 +66,17 @@ struct Waiting {
     /// How long the call goes on without it, and since when it has gone.
     patience: Duration,
     gone: Option<Instant>,
+    /// Where it is noted that it has gone, if the call is recorded.
+    noted: Option<(Arc<Exchanges>, Uuid)>,
 }
 
 impl Waiting {
     /// Returns once nobody waits for the answer any more.
     async fn gone(&mut self) {
         self.answered.closed().await;
+        if let Some((exchanges, id)) = &self.noted {
+            exchanges.leaves(*id);
+        }
         let since = *self.gone.get_or_insert_with(Instant::now);
         sleep_until(since + self.patience).await;
     }
@@ -117,6 +124,7 @@ impl Sending {
         let patience = if drains { set.drain() } else { Duration::ZERO };
         let (answered, head) = oneshot::channel();
         let is_broken = Arc::new(AtomicBool::new(false));
+        let noted = asked.as_ref().map(|asked| (Arc::clone(&passing.app.exchanges), asked.id));
         let sending = Self {
             method: parts.method,
             uri: parts.uri,
@@ -130,7 +138,7 @@ impl Sending {
             said: None,
             report: None,
             passing,
-            client: Waiting { answered, patience, gone: None },
+            client: Waiting { answered, patience, gone: None, noted },
         };
         (sending, head)
     }

@@ -380,9 +380,10 @@ const ROWS: &[Row] = &[
         let stopped = passed(first, false).exchange;
         let kept = "Answer 0, and it is";
         let mut list = vec![user("hi"), model(kept), user("on")];
+        // The upstream would say more.
         case.say("s", &list, &long(1));
-        case.recorder.go_on();
         case.draw(&stopped);
+        assert_eq!(case.last["state"], "stopped");
         list.extend([model(&long(1)), user("more")]);
         case.say("s", &list, "yes");
         assert_eq!(case.shown(0)[..3], ["user: hi".to_owned(), format!("assistant: {kept}"), "user: on".to_owned()]);
@@ -400,6 +401,16 @@ const ROWS: &[Row] = &[
         case.ask_with(CLAUDE, &session("s"), &list("The user says: mend the tests."), &json!({}), &[], &Status(529));
         case.say("s", &list("The user says: mend the docs."), "yes");
         assert_eq!(case.shown(0).len(), 4, "{:?}", case.shown(0));
+    }),
+    (15, "a first question may come in a third way", "A* A A", |case| {
+        for minute in 0..3 {
+            let reminder = text(&format!("<system-reminder>It is 10:0{minute}.</system-reminder>"));
+            let system = json!({ "role": "system", "content": "Be brief." });
+            let list = [system, json!({ "role": "user", "content": [reminder, text("on")] })];
+            let end = if minute < 2 { Status(429) } else { Whole };
+            case.ask_with(CHAT, &[("x-session-id", "s")], &list, &json!({}), &[model("yes")], &end);
+        }
+        assert_eq!(case.shown(0).len(), 3, "{:?}", case.shown(0));
     }),
     (10, "a reminder alone makes no beginning of the same", "A* A B*", |case| {
         let first = |words: &str| {

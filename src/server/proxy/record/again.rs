@@ -6,7 +6,6 @@ use super::plan::{Echoed, Plan, Request};
 use super::recorded::{Recorded, end_of, is_last};
 use crate::error::Result;
 use crate::history::{MessageState, StoredMessage};
-use crate::log::replay::spoken;
 use crate::model::{Chunk, ConversationId, Message, Role};
 
 /// Of late answers that come after a call, one more than are passed over; and of messages that calls without an answer asked.
@@ -14,8 +13,15 @@ const LATE: usize = 5;
 const FOLLOWING: usize = 64;
 /// The most messages of a place of which all but the last are hidden.
 const HIDDEN: u64 = 64;
-/// The tags of reminders that clients write for each request: Claude Code and opencode, Codex, Cline and Roo Code.
-const REMINDERS: [&str; 3] = ["<system-reminder>", "<environment_context>", "<environment_details>"];
+/// What reminders are in that clients write for each request: Claude Code and opencode, Codex, Cline and Roo Code.
+const REMINDERS: [(&str, &str); 4] = [
+    ("<system-reminder>", "</system-reminder>"),
+    ("<ide_opened_file>", "</ide_opened_file>"),
+    ("<environment_context>", "</environment_context>"),
+    ("<environment_details>", "</environment_details>"),
+];
+/// How a reminder has the words of a person, typed while the model was at work: Claude Code and opencode.
+const QUOTES: &str = "The user sent";
 
 impl<'a> Request<'a> {
     /// The first question of a session, asked in another way after it got no answer.
@@ -32,7 +38,7 @@ impl<'a> Request<'a> {
         let Some(view) = self.book.store.log().view(&name)? else { return Ok(Echoed::Nothing) };
         let Some(until) = self.asked_in_vain(id, None)? else { return Ok(Echoed::Nothing) };
         let shown = self.readable(self.book.store.messages(&name, 0, FOLLOWING))?.unwrap_or_default();
-        if shown.len() == FOLLOWING || !self.is_in_vain(&shown, until) {
+        if shown.len() == FOLLOWING || !self.is_in_vain(&shown, until, true) {
             return Ok(Echoed::Nothing);
         }
         let hide = shown.iter().map(|stored| (stored.index, None)).collect();
@@ -63,15 +69,14 @@ impl<'a> Request<'a> {
     }
 
     /// Whether the request asks what was asked: the same but for reminders, with results of the same calls.
-    fn asks_again(&self, asked: &[StoredMessage]) -> bool {
+    fn asks_again(&self, asked: &[StoredMessage], is_first: bool) -> bool {
         // What the system says before all else surrounds a conversation.
         let is_system = |message: &&Message| message.role == Role::System;
         let system = self.turns.messages.iter().take_while(is_system).count();
         let all = self.turns.messages.get(system..).unwrap_or_default();
         let given = all.rsplit(|message| message.role == Role::Assistant).find(|part| !part.is_empty());
         let given: Vec<Meaning<'_>> = given.unwrap_or_default().iter().flat_map(asked_in).collect();
-        let begins = asked.first().is_some_and(|first| first.index == 0);
-        let asked = asked.iter().map(|stored| &stored.message).skip_while(|message| begins && is_system(message));
+        let asked = asked.iter().map(|stored| &stored.message).skip_while(|message| is_first && is_system(message));
         let asked = asked.filter(|message| message.role != Role::Assistant);
         !given.is_empty() && asked.flat_map(asked_in).eq(given)
     }
@@ -96,14 +101,14 @@ impl<'a> Request<'a> {
         if shown.iter().all(is_late) {
             return Ok(Some(Vec::new()));
         }
-        let in_vain = until.is_some_and(|until| self.is_in_vain(&shown, until));
+        let in_vain = until.is_some_and(|until| self.is_in_vain(&shown, until, false));
         Ok(in_vain.then(|| shown.iter().map(|stored| stored.index).collect()))
     }
 
-    /// Whether all that is shown was asked in vain, up to there, and is asked again.
-    pub(super) fn is_in_vain(&self, shown: &[StoredMessage], until: u64) -> bool {
+    /// Whether all that is shown was asked in vain, up to there, and is asked again. `is_first`: no answer is before it.
+    pub(super) fn is_in_vain(&self, shown: &[StoredMessage], until: u64, is_first: bool) -> bool {
         let is_asked = |stored: &StoredMessage| stored.message.role != Role::Assistant && stored.index < until;
-        shown.iter().all(is_asked) && self.asks_again(shown)
+        shown.iter().all(is_asked) && self.asks_again(shown, is_first)
     }
 }
 
@@ -121,7 +126,40 @@ pub(super) fn asks(chunk: &Chunk) -> Option<Meaning<'_>> {
     }
 }
 
-/// Whether a text is a client's reminder, as of time and place, without a word of a person.
+/// Whether a text is nothing but reminders, as of time and place, without a word of a person.
 fn is_reminder(text: &str) -> bool {
-    REMINDERS.iter().any(|tag| text.trim_start().starts_with(tag)) && spoken(text).is_none()
+    let Some(mut rest) = after_reminder(text) else { return false };
+    while let Some(after) = after_reminder(rest) {
+        rest = after;
+    }
+    rest.trim_start().is_empty()
+}
+
+/// What follows the reminder with which a text begins.
+fn after_reminder(text: &str) -> Option<&str> {
+    let text = text.trim_start();
+    let (said, rest) = REMINDERS.iter().find_map(|(open, close)| text.strip_prefix(open)?.split_once(close))?;
+    (!said.contains(QUOTES)).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_reminder;
+
+    #[test]
+    fn a_reminder_has_no_words_of_a_person() {
+        for (text, is) in [
+            ("<system-reminder>It is 10:00.</system-reminder>\n", true),
+            (" <environment_details>a</environment_details> <system-reminder>b</system-reminder>", true),
+            ("<system-reminder>a</system-reminder> on", false),
+            ("<system-reminder>a</system-reminder><user_query>on</user_query>", false),
+            ("<system-reminder>The user sent the following message: on</system-reminder>", false),
+            ("<system-reminder>a", false),
+            ("<document_content>a</document_content>", false),
+            ("on", false),
+            ("", false),
+        ] {
+            assert_eq!(is_reminder(text), is, "{text}");
+        }
+    }
 }

@@ -127,7 +127,7 @@ pub(crate) enum State {
     Cut,
     /// The provider makes the answer in the background. It is stored when a client gets it.
     Queued,
-    /// The answer was stopped by a call of the API.
+    /// The answer was stopped by a call of the API, or its client went on without the rest of it.
     Stopped,
     /// The upstream answered with an error, or not at all.
     Failed,

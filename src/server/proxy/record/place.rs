@@ -316,18 +316,20 @@ impl<'a> Request<'a> {
                 // A client may keep the answer without what the model was to go on with.
                 found = self.compare(&[Vec::new()], answer, echoed, is_lost);
             }
-            // Its client does not wait for its end.
-            let was_left = is_own && answer.is_open && self.exchanges.was_left(recorded.entry.exchange);
-            let may_end = !was_left && self.has_others();
+            // Who goes on with what came of an answer does not wait for the rest.
+            let is_stopped = || recorded.entry.has_session() && self.exchanges.stop_left(recorded.entry.exchange);
+            if found.is_some() && answer.is_open && self.may_wait && is_own && is_stopped() {
+                return Ok(Echoed::Wait);
+            }
             match found {
                 // All its words are stored, and its end is not yet.
                 Some(Echo::Whole) if answer.is_open && self.may_wait => may_come = true,
                 // Another scope got the same.
                 Some(_) if self.may_wait && own_may_come == Some(true) => return Ok(Echoed::Wait),
                 // A newer answer may be the whole of it, and may not be stored yet.
-                Some(Echo::Part(_)) if self.may_wait && (may_come || may_end) => return Ok(Echoed::Wait),
+                Some(Echo::Part(_)) if self.may_wait && (may_come || self.has_others()) => return Ok(Echoed::Wait),
                 Some(echo) => {
-                    let mut plan = match was_left || self.is_apart(recorded, answer) {
+                    let mut plan = match self.is_apart(recorded, answer) {
                         true => self.in_its_place(run, recorded, asked)?,
                         false => self.after_run(run, recorded, asked, answer, echo)?,
                     };

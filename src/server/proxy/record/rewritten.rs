@@ -92,7 +92,7 @@ impl<'a> Request<'a> {
         let mut hide = Vec::new();
         if let Some(in_vain) = in_vain
             && let Some(until) = self.asked_in_vain(id, answer)?
-            && self.is_in_vain(in_vain, until)
+            && self.is_in_vain(in_vain, until, answer.is_none())
         {
             hide.extend(in_vain.iter().map(|stored| stored.index));
             messages.truncate(asked);
