@@ -164,11 +164,11 @@ impl Exchanges {
     /// gone. Of another server's calls nobody knows that here.
     pub(crate) fn stop_left(&self, id: Uuid) -> bool {
         let running = self.lock();
-        let left = running.get(&id).filter(|one| one.left.is_some_and(|left| left.elapsed() > ENDING));
-        left.is_some_and(|one| {
-            one.stop.send_replace(true);
-            true
-        })
+        let Some(one) = running.get(&id).filter(|one| one.left.is_some_and(|left| left.elapsed() > ENDING)) else {
+            return false;
+        };
+        one.stop.send_replace(true);
+        true
     }
 
     /// Notes what surrounds the messages of a call: the system's words, and tools.

@@ -33,7 +33,8 @@ pub struct Upstream {
     /// Whether histories that the upstream refuses are repaired: `never`; `refused`, if it answers 400 and a rule is broken, the
     /// repaired request is sent once; `always`, a request that breaks a rule is repaired before it is sent.
     pub repair: Repair,
-    /// What happens to an answer that is recorded, and whose client has gone: `drain`, it is read to its end; `cancel`.
+    /// What happens to an answer that is recorded, and whose client has gone: `drain`, it is read to its end, or until the
+    /// client goes on with a part of it; `cancel`.
     pub on_disconnect: OnDisconnect,
     /// Seconds that an answer without a client is read: 600.
     pub drain_seconds: u64,

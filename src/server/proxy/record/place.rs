@@ -317,8 +317,8 @@ impl<'a> Request<'a> {
                 found = self.compare(&[Vec::new()], answer, echoed, is_lost);
             }
             // Who goes on with what came of an answer does not wait for the rest.
-            let is_stopped = || recorded.entry.has_session() && self.exchanges.stop_left(recorded.entry.exchange);
-            if found.is_some() && answer.is_open && self.may_wait && is_own && is_stopped() {
+            let may_stop = is_own && recorded.entry.has_session() && answer.is_open && self.may_wait;
+            if found.is_some() && may_stop && self.exchanges.stop_left(recorded.entry.exchange) {
                 return Ok(Echoed::Wait);
             }
             match found {
