@@ -12,7 +12,7 @@ use super::results::Unfinished;
 use crate::error::{Error, Result};
 use crate::history::{Conversation, Entry, Grouped, Grouper, MessageState, Source, StoredMessage};
 use crate::model::{Json, Name};
-use crate::record::Record;
+use crate::record::{Line, Record};
 
 /// The last seq that there can be.
 pub(crate) const LAST_SEQ: u64 = u64::MAX - 1;
@@ -299,19 +299,31 @@ fn messages_of(
     Ok((grouped, (next < view.head.next_message_index).then_some(next)))
 }
 
-/// The seq at which to begin reading for a message: found by halving, as indexes never go back.
+/// The seq at which to begin reading for a message. Indexes never go back, so it is between two known places. It is looked for
+/// where it is if all messages between these have as many entries, and every other time in the middle.
 fn first_seq_of(log: &dyn Log, view: &View, message: u64) -> Result<u64> {
     let (mut low, mut high) = (1, view.last_seq());
-    let mut found = high;
+    // So many messages begin before them.
+    let (mut before_low, mut before_end) = (0, view.head.next_message_index);
+    let (mut found, mut halves) = (high, false);
     while low <= high {
-        let middle = low + (high - low) / 2;
+        let between = high - low;
+        let at = if halves {
+            low + between / 2
+        } else {
+            let messages = before_end.saturating_sub(before_low).max(1);
+            let share =
+                u128::from(message.saturating_sub(before_low)) * (u128::from(between) + 1) / u128::from(messages);
+            low + u64::try_from(share).unwrap_or(between).min(between)
+        };
+        halves = !halves;
         let mut probe = None;
-        log.read(view, middle..=middle, Order::Ascending, &mut |reading| {
+        log.read(view, at..=at, Order::Ascending, &mut |reading| {
             match reading {
-                Reading::Record { record, last, .. } => {
+                Reading::Record { record, own, .. } => {
                     // A fork reads no more of its parent's record than up to the fork point: its own records follow there.
-                    let end = (record.first_seq + record.len()).min(last.saturating_add(1));
-                    probe = Some((record.first_seq, end, record.header.next_message_index));
+                    let end = if own { record.first_seq + record.len() } else { at + 1 };
+                    probe = Some((record.first_seq, end, record.header.next_message_index, first_beginning(record)));
                 }
                 Reading::Stray(_) => return ControlFlow::Continue(()),
                 Reading::Damaged(_) => {}
@@ -319,15 +331,26 @@ fn first_seq_of(log: &dyn Log, view: &View, message: u64) -> Result<u64> {
             ControlFlow::Break(())
         })?;
         // Around what cannot be read, all is read.
-        let Some((first, end, next)) = probe else { return Ok(1) };
-        if next > message {
-            found = first;
-            high = first.saturating_sub(1);
+        let Some((first, end, next, beginning)) = probe else { return Ok(1) };
+        if next <= message {
+            (low, before_low) = (end.max(at + 1), next);
+        } else if beginning.is_some_and(|beginning| beginning <= message) {
+            return Ok(first);
         } else {
-            low = end.max(middle + 1);
+            found = first;
+            (high, before_end) = (first.saturating_sub(1), beginning.unwrap_or(next));
         }
     }
     Ok(found)
+}
+
+/// The message that a record begins with, unless its first entry is another message's part, or about one.
+fn first_beginning(record: &Record<'_>) -> Option<u64> {
+    match record.lines().next()?.ok()?.1 {
+        Line::Begin(begin) => Some(record.message_index(begin.message)),
+        Line::Chunk(chunk) => chunk.header.map(|_| record.message_index(chunk.message)),
+        _ => None,
+    }
 }
 
 /// Up to `limit` entries of a range, in this order of seqs. Damage is an error.

@@ -262,11 +262,12 @@ fn inclusive(range: &impl RangeBounds<u64>) -> RangeInclusive<u64> {
 #[cfg(all(test, feature = "server"))]
 mod tests {
     use std::ops::{ControlFlow, Range};
+    use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
     use crate::history::Grouper;
-    use crate::log::Reading;
     use crate::log::limits::message_bytes;
+    use crate::log::{Around, Reading, Visit};
     use crate::model::{Chunk, Message, Metadata, Role};
 
     /// However pages are cut, they have all messages once, in order.
@@ -329,6 +330,45 @@ mod tests {
                 hidden.len() as u64,
                 store.describe("c").unwrap().messages + store.describe("c").unwrap().hidden
             );
+        }
+    }
+
+    /// A log that counts its reads.
+    #[derive(Debug)]
+    struct Reads<'a> {
+        log: &'a dyn Log,
+        count: AtomicU32,
+    }
+
+    impl Around for Reads<'_> {
+        fn log(&self) -> &dyn Log {
+            self.log
+        }
+
+        fn read(&self, view: &View, seqs: RangeInclusive<u64>, order: Order, visit: Visit<'_>) -> Result<()> {
+            self.count.fetch_add(1, Ordering::Relaxed);
+            self.log.read(view, seqs, order, visit)
+        }
+    }
+
+    /// Where all messages have as many entries, one read finds where a message begins. Elsewhere it takes some more.
+    #[test]
+    fn a_message_is_found_in_few_reads() {
+        let store = Store::open("memory:").unwrap();
+        for at in 0..1_000 {
+            let chunks = if at < 900 { 1 } else { 50 };
+            let uneven = Message::new(Role::User, (0..chunks).map(|_| Chunk::text("x")));
+            store.append("even", &[Message::user("x")]).unwrap();
+            store.append("uneven", &[uneven]).unwrap();
+        }
+        let log = Reads { log: store.log(), count: AtomicU32::new(0) };
+        for at in 0..1_000 {
+            for (name, most) in [("even", 2), ("uneven", 14)] {
+                let messages = reading::messages(&log, &name.into(), at, 1).unwrap();
+                assert_eq!((messages.len(), messages[0].index), (1, at));
+                let reads = log.count.swap(0, Ordering::Relaxed);
+                assert!(reads <= most, "{reads} reads for message {at} of {name}");
+            }
         }
     }
 
