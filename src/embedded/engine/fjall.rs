@@ -10,6 +10,7 @@ use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::Arc;
 
+use fjall::config::PartitioningPolicy;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 
 use super::contract::{Batch, Engine, Visit, guarded};
@@ -64,13 +65,22 @@ pub(super) fn open(path: &Path, url: &Url) -> Result<Arc<dyn Engine>> {
             opened => opened,
         };
         let db = db.map_err(|error| from_fjall("open", path, error))?;
-        let keyspace = db.keyspace("store", || KeyspaceCreateOptions::default().manual_journal_persist(true));
+        let keyspace = db.keyspace("store", || {
+            let options = KeyspaceCreateOptions::default().manual_journal_persist(true);
+            options.filter_block_partitioning_policy(in_parts()).index_block_partitioning_policy(in_parts())
+        });
         let keyspace = keyspace.map_err(|error| from_fjall("open", path, error))?;
         Ok((db, keyspace))
     };
     let (db, keyspace) = directory.open_within(|| guarded(path, "open", open)?)?;
     directory.sync()?;
     Ok(Arc::new(Fjall { keyspace, db, syncs, directory }))
+}
+
+/// Below the first level, a table's filter and index are read in parts of 4 KiB. Whole they may have a megabyte each: those of a
+/// store of some gigabytes have no room in the cache, and each look-up would read them again.
+fn in_parts() -> PartitioningPolicy {
+    PartitioningPolicy::new([false, true])
 }
 
 /// A crash while fjall was creating its files leaves some of them, and fjall then refuses to create them.
