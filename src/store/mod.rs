@@ -89,7 +89,7 @@ impl Store {
     ///
     /// | option | default | what it is |
     /// |---|---|---|
-    /// | `cache_mb` | sled 64, fjall 32 | size of the engine's cache in MiB. A process took 332 to 434 MiB with sled's default, 248 to 273 with fjall's; with `MALLOC_ARENA_MAX=1`, sled 280: [`crate::documentation::performance`] |
+    /// | `cache_mb` | sled 64, fjall 32 | size of the engine's cache in MiB. A process took 332 to 438 MiB with sled's default, 248 to 273 with fjall's; with `MALLOC_ARENA_MAX=1`, sled 280: [`crate::documentation::performance`] |
     /// | `sync` | `always` | **`never` is unsafe**: nothing is synced, and a power cut takes what was acknowledged, or the whole store. For throw-away stores, and for the tests, which have to notice |
     ///
     /// # Errors

@@ -77,7 +77,7 @@ pub(super) fn open(path: &Path, url: &Url) -> Result<Arc<dyn Engine>> {
     Ok(Arc::new(Fjall { keyspace, db, syncs, directory }))
 }
 
-/// Below the first level, a table's filter and index are read in parts of 4 KiB. Whole they may have a megabyte each: those of a
+/// Below the first level, a table's filter and index are read in parts of 4 KiB. Whole they grow with the table: those of a
 /// store of some gigabytes have no room in the cache, and each look-up would read them again.
 fn in_parts() -> PartitioningPolicy {
     PartitioningPolicy::new([false, true])
