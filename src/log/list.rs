@@ -33,8 +33,9 @@ pub struct ListQuery {
     pub after: Option<ListCursor>,
     /// Only conversations whose title holds this text, whatever its case. The owner's list is scanned for it.
     pub title: Option<String>,
-    /// Only conversations that have all these tags. Cost: one read for each conversation that has the first of them; where more
-    /// than 10,000 have it, the owner's list is scanned for them.
+    /// Only conversations that have all these tags. Cost: the keys of the conversations that have the first of them, and a read for
+    /// each item; where these are rare in the owner's list, a read for each that has the tag. Where more than 10,000 have it, the
+    /// owner's list is scanned for them.
     pub tags: Vec<String>,
     /// Only conversations with a key that begins so. The owner's list is scanned for it.
     pub key_prefix: Option<String>,

@@ -117,7 +117,7 @@ impl Store {
     /// What forks share stays until the last of them is deleted, as in [`Store::delete`].
     ///
     /// Cost: one read and one deletion per conversation that is erased, and one read per conversation of `keep_last`; with
-    /// tags, one read per conversation with the first tag for every 256 that are erased.
+    /// tags, for every 256 that are erased a page of [`ListQuery::tags`].
     ///
     /// # Errors
     /// As [`Store::list`] and [`Store::delete`]. What was erased before the error stays erased.

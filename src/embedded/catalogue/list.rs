@@ -1,5 +1,6 @@
 //! The list of conversations, read from the indexes.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -15,6 +16,9 @@ use crate::record::{self, Head, key, listed_micros};
 
 /// The most heads that are read at once.
 const BATCH: usize = 1_000;
+
+/// A head is read in the time of some ten keys of the index.
+const KEYS_OF_A_HEAD: usize = 10;
 
 /// The longest page of a list whose heads stay in memory. Only a first page does: it is the one that is read again and again.
 const REMEMBERED_PAGE: usize = 200;
@@ -46,6 +50,26 @@ fn range(owner: &[u8; 16], query: &ListQuery) -> (Vec<u8>, Vec<u8>) {
     (start, end)
 }
 
+/// What a page has not read yet of its owner's index.
+struct Unread {
+    start: Vec<u8>,
+    end: Vec<u8>,
+    order: Order,
+    /// At most this many keys are read.
+    keys: usize,
+    is_all_read: bool,
+}
+
+impl Unread {
+    /// `saved`: so many heads need not be read, because these keys are. They take no more time than those.
+    fn new(query: &ListQuery, saved: Option<usize>) -> Self {
+        let (start, end) = range(&record::owner_digest(&query.owner), query);
+        let order = if query.sort == ListSort::Oldest { Order::Descending } else { Order::Ascending };
+        let keys = saved.map_or(usize::MAX, |heads| heads.saturating_mul(KEYS_OF_A_HEAD));
+        Self { start, end, order, keys, is_all_read: false }
+    }
+}
+
 fn place(micros: u64, conversation: ConversationId) -> Place {
     Place { micros: i64::try_from(micros).unwrap_or(i64::MAX), conversation }
 }
@@ -61,12 +85,9 @@ impl Catalogue {
             forks.chunks(BATCH).try_for_each(|ids| self.add_to_list(ids, &mut pager).map(|_| ()))?;
             return Ok(pager.page());
         }
-        if let Some(tagged) = self.tagged(query)? {
-            tagged.chunks(BATCH).try_for_each(|ids| self.add_to_list(ids, &mut pager).map(|_| ()))?;
-            return Ok(pager.page());
-        }
+        // A conversation that gets a tag meanwhile moves.
         let mark = self.commit.lock().order.begin_reading();
-        let read = self.list_all(query, &mut pager);
+        let read = self.tagged(query).and_then(|tagged| self.list_all(query, tagged.as_deref(), &mut pager));
         let mut moved = self.commit.lock().order.end_reading(mark);
         let seen = read?;
         if !moved.is_empty() {
@@ -83,63 +104,82 @@ impl Catalogue {
     /// Reads the owner's index, the newest first. A commit under way has moved its conversations there already, but readers do
     /// not see it yet: the page has such a conversation at its old place, or not at all.
     ///
-    /// Returns the conversations that it met. A scan may meet one twice that moves meanwhile: at its new place and at its old
-    /// one.
-    fn list_all(&self, query: &ListQuery, pager: &mut Pager<'_>) -> Result<Vec<ConversationId>> {
-        let owner = record::owner_digest(&query.owner);
-        let (mut start, mut end) = range(&owner, query);
-        let order = if query.sort == ListSort::Oldest { Order::Descending } else { Order::Ascending };
+    /// `among`: only the heads of these are read, which are sorted. Of all of them, if these are few, or rare in the index.
+    ///
+    /// Returns the conversations whose heads it read. A scan may meet one twice that moves meanwhile: at its new place and at
+    /// its old one.
+    fn list_all(
+        &self,
+        query: &ListQuery,
+        among: Option<&[ConversationId]>,
+        pager: &mut Pager<'_>,
+    ) -> Result<Vec<ConversationId>> {
         let is_by_activity = query.sort != ListSort::Created;
         // One more than the page holds shows whether there is a next page.
         let needed = if is_by_activity { query.limit.saturating_add(1) } else { usize::MAX };
         let begins = query.begins();
-        let is_filtered = query.filters() || !query.tags.is_empty();
+        let is_filtered = among.is_none() && (query.filters() || !query.tags.is_empty());
+        let saved = among.map(|among| among.len().saturating_sub(needed.max(REMEMBERED_PAGE)));
+        let mut unread = Unread::new(query, saved);
         let mut batch = needed.min(BATCH);
         let (mut in_place, mut scanned, mut seen, mut rounds) = (0, 0, Vec::new(), 0);
-        while in_place < needed {
-            let (mut ids, mut places) = (Vec::with_capacity(batch), Vec::with_capacity(batch));
-            let (from, to) = (start.clone(), end.clone());
-            self.engine.keys(&from..&to, order, &mut |key, _| {
-                let Some((_, micros, id)) = key::parse_index(key) else { return ControlFlow::Continue(()) };
-                ids.push(id);
-                places.push(micros);
-                if ids.len() < batch {
-                    return ControlFlow::Continue(());
-                }
-                match order {
-                    Order::Ascending => start = key::after(key),
-                    Order::Descending => end = key.to_vec(),
-                }
-                ControlFlow::Break(())
-            })?;
+        while in_place < needed && unread.keys > 0 {
+            let places = self.next_places(&mut unread, batch, among)?;
+            let ids: Vec<_> = places.iter().map(|place| place.conversation).collect();
             let added = self.add_to_list(&ids, pager)?;
             // Times before 1970 have one place, whatever their order.
-            let is_there =
-                |(added, place): (Option<i64>, &u64)| added.is_some_and(|at| u64::try_from(at) == Ok(*place));
-            in_place += added.into_iter().zip(&places).filter(|(added, place)| is_there((*added, place))).count();
-            let is_last = ids.len() < batch;
+            in_place += added.into_iter().zip(&places).filter(|(added, place)| *added == Some(place.micros)).count();
             // What the page before has was met once more where places lag.
-            let met = ids.iter().zip(&places).map(|(id, micros)| place(*micros, *id));
-            scanned += met.filter(|met| begins.is_none_or(|begins| query.follows(*met, begins))).count();
-            let last = ids.last().zip(places.last()).map(|(id, micros)| place(*micros, *id));
+            scanned += places.iter().filter(|met| begins.is_none_or(|begins| query.follows(**met, begins))).count();
             seen.extend(ids);
-            if is_last {
-                break;
+            if unread.is_all_read {
+                return Ok(seen);
             }
             if let Some(last) =
-                last.filter(|_| is_by_activity && is_filtered && scanned >= MOST_SCANNED && in_place < needed)
+                places.last().filter(|_| is_by_activity && is_filtered && scanned >= MOST_SCANNED && in_place < needed)
             {
-                pager.stop(last);
-                break;
+                pager.stop(*last);
+                return Ok(seen);
             }
             // Few are left out of a page, and all of them where none belongs there.
             rounds += 1;
             batch = BATCH.min((needed - in_place.min(needed)).saturating_mul(1 << rounds.min(10)));
         }
+        if let Some(among) = among.filter(|_| in_place < needed) {
+            let met: HashSet<_> = seen.iter().copied().collect();
+            let rest: Vec<_> = among.iter().copied().filter(|id| !met.contains(id)).collect();
+            rest.chunks(BATCH).try_for_each(|ids| self.add_to_list(ids, pager).map(|_| ()))?;
+            seen.extend(rest);
+        }
         Ok(seen)
     }
 
-    /// The conversations that have the first tag of a query. None: it has no tag, or more than [`MOST_SCANNED`] have this one.
+    /// The next places in an owner's index, so many at most; `among`: of these conversations.
+    fn next_places(&self, unread: &mut Unread, most: usize, among: Option<&[ConversationId]>) -> Result<Vec<Place>> {
+        let mut places = Vec::with_capacity(most.min(BATCH));
+        let (start, end, order) = (unread.start.clone(), unread.end.clone(), unread.order);
+        unread.is_all_read = true;
+        self.engine.keys(&start..&end, order, &mut |key, _| {
+            let Some((_, micros, id)) = key::parse_index(key) else { return ControlFlow::Continue(()) };
+            if among.is_none_or(|among| among.binary_search(&id).is_ok()) {
+                places.push(place(micros, id));
+            }
+            unread.keys -= 1;
+            if places.len() < most && unread.keys > 0 {
+                return ControlFlow::Continue(());
+            }
+            match order {
+                Order::Ascending => unread.start = key::after(key),
+                Order::Descending => unread.end = key.to_vec(),
+            }
+            unread.is_all_read = false;
+            ControlFlow::Break(())
+        })?;
+        Ok(places)
+    }
+
+    /// The conversations that have the first tag of a query, sorted. None: it has no tag, or more than [`MOST_SCANNED`] have this
+    /// one.
     fn tagged(&self, query: &ListQuery) -> Result<Option<Vec<ConversationId>>> {
         let Some(tag) = query.tags.first() else { return Ok(None) };
         let prefix = key::tagged(&record::owner_digest(&query.owner), &record::digest(tag.as_bytes()));

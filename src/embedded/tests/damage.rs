@@ -312,7 +312,7 @@ fn verify_tells_what_is_damaged_of_what_forks_read() {
 }
 
 /// Flips a bit in the values of a kind that belong to a conversation.
-fn garble(engine: &dyn Engine, kind: u8, name: &str) {
+pub(super) fn garble(engine: &dyn Engine, kind: u8, name: &str) {
     let garbled = take(engine, kind, name).into_iter().map(|(key, value)| {
         let mut value = value.unwrap();
         *value.last_mut().unwrap() ^= 1;
