@@ -83,6 +83,10 @@ impl Writer {
         Self { child, acks: acks.to_owned(), stderr, samples: Vec::new() }
     }
 
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Lets it write for a time.
     pub(crate) fn write_for(&mut self, time: Duration) {
         let until = Instant::now() + time;

@@ -8,9 +8,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 
-use std::fs::{self, File};
-use std::io::Write;
-use std::path::Path;
+use std::collections::HashMap;
+use std::fs;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
@@ -104,38 +103,72 @@ fn cuts() -> Option<(Cut, u64)> {
     None
 }
 
-/// How long the disk takes for syncs of one page: the store's syncs wait for the same disk. The page is beside the file system
-/// whose power is cut, so its syncs make nothing durable in there.
-struct Stalls {
-    /// The syncs end when this is dropped.
+/// How long the syncs of a program took: the kernel shows what its threads wait for.
+struct Syncs {
+    /// The watch ends when this is dropped.
     running: Sender<()>,
-    syncing: JoinHandle<Vec<(Instant, Duration)>>,
+    watching: JoinHandle<Vec<Sync>>,
 }
 
-impl Stalls {
-    fn watch(path: &Path) -> Self {
-        let mut file = File::create(path).unwrap();
+/// A call by which a thread waits for a disk.
+#[derive(Clone)]
+struct Sync {
+    /// The call's number, and what it was given.
+    call: String,
+    begun: Instant,
+    /// When it was last seen.
+    seen: Instant,
+}
+
+impl Syncs {
+    fn watch(process: u32) -> Self {
         let (running, ended) = mpsc::channel();
-        let syncing = thread::spawn(move || {
-            let mut syncs = Vec::new();
+        let watching = thread::spawn(move || {
+            let (mut syncs, mut current) = (Vec::new(), HashMap::new());
             while ended.recv_timeout(Duration::from_millis(5)) == Err(RecvTimeoutError::Timeout) {
-                let begun = Instant::now();
-                file.write_all(&[1; 4096]).unwrap();
-                file.sync_data().unwrap();
-                syncs.push((begun, begun.elapsed()));
+                let next = syncing(process, &current);
+                syncs.extend(std::mem::replace(&mut current, next).into_values());
             }
+            syncs.extend(current.into_values());
             syncs
         });
-        Self { running, syncing }
+        Self { running, watching }
     }
 
     /// The longest that a sync took until then.
     fn longest_until(self, end: Instant) -> Duration {
         drop(self.running);
-        let syncs = self.syncing.join().unwrap();
-        syncs.iter().map(|(begun, took)| end.saturating_duration_since(*begun).min(*took)).max().unwrap_or_default()
+        let syncs = self.watching.join().unwrap();
+        syncs.iter().map(|sync| sync.seen.min(end).saturating_duration_since(sync.begun)).max().unwrap_or_default()
     }
 }
+
+/// The syncs that threads of a process are in, those that were seen before among them. By the thread, and how often it wrote:
+/// between two syncs it writes.
+fn syncing(process: u32, before: &HashMap<String, Sync>) -> HashMap<String, Sync> {
+    let seen = Instant::now();
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten();
+    let syncs = tasks.filter_map(|task| {
+        let task = task.ok()?.path();
+        let call = fs::read_to_string(task.join("syscall")).ok()?;
+        let number = call.split_whitespace().next()?;
+        // In a long call a thread runs now and then.
+        let runs = number == "running";
+        if !runs && !SYNCS.contains(&number) {
+            return None;
+        }
+        let io = fs::read_to_string(task.join("io")).ok()?;
+        let name = format!("{} {}", task.display(), io.lines().find(|line| line.starts_with("syscw"))?);
+        match before.get(&name).filter(|sync| runs || sync.call == call) {
+            Some(sync) => Some((name, Sync { seen, ..sync.clone() })),
+            None => (!runs).then_some((name, Sync { call, begun: seen, seen })),
+        }
+    });
+    syncs.collect()
+}
+
+/// The numbers of fsync, fdatasync and `sync_file_range`.
+const SYNCS: [&str; 3] = if cfg!(target_arch = "x86_64") { ["74", "75", "277"] } else { ["82", "83", "84"] };
 
 /// The rounds of one load.
 struct Series<'a> {
@@ -151,9 +184,10 @@ struct Series<'a> {
 /// What a round came to.
 struct Round {
     verdict: Verdict,
-    cut_at: Instant,
     /// How long it wrote before the cut, at least.
     wrote: Duration,
+    /// The longest that one of its syncs took before the cut.
+    synced: Duration,
     acknowledged: usize,
     /// How many of these are not there.
     lost: usize,
@@ -179,9 +213,11 @@ impl<'a> Series<'a> {
         let _ = fs::remove_file(&file);
         let mut writer = Writer::start(&store, &file, self.load.args);
         let wrote = dice.time(LONGEST);
+        let syncs = Syncs::watch(writer.process());
         writer.write_for(wrote);
         let cut_at = Instant::now();
         self.disk.cut(cut, &writer);
+        let synced = syncs.longest_until(cut_at);
         let acks = writer.kill();
         self.disk.remount();
         let all = format!("{}{}", self.acknowledged, acks.whole());
@@ -197,7 +233,7 @@ impl<'a> Series<'a> {
         }
         let (acknowledged, kept) = (acks.whole(), still_owed(acks.whole(), &verdict.lost));
         let [acknowledged, kept] = [acknowledged, &kept].map(|acks| acks.lines().count());
-        Round { verdict, cut_at, wrote, acknowledged, lost: acknowledged - kept, oldest_lost }
+        Round { verdict, wrote, synced, acknowledged, lost: acknowledged - kept, oldest_lost }
     }
 }
 
@@ -230,21 +266,20 @@ fn what_is_buffered_loses_no_more_than_waits(engine: &'static str) {
     let rounds = rounds.div_ceil(2);
     for round in 0..rounds {
         let (series, most) = &mut series[round as usize % count];
-        let stalls = Stalls::watch(&series.disk.outside("stalls"));
         let done = series.round(cut, &mut dice);
         let (load, lost, oldest) = (series.load.name, done.lost, done.oldest_lost.unwrap_or_default());
-        let stalled = stalls.longest_until(done.cut_at);
         println!(
-            "{engine} {round}: {load}: {} acknowledged, {lost} lost, the oldest {oldest:?} old; a sync took up to {stalled:?}",
-            done.acknowledged
+            "{engine} {round}: {load}: {} acknowledged, {lost} lost, the oldest {oldest:?} old; a sync took up to {:?}",
+            done.acknowledged, done.synced
         );
         assert_eq!(done.verdict.broken, [""; 0], "{load}: the store opens, and has no hole");
         let could_show_more = match most {
             Most::Age(age) => {
-                let most = *age + 2 * stalled;
+                let most = *age + 2 * done.synced;
                 assert!(
                     oldest <= most,
-                    "{load}: an append that was {oldest:?} old is gone, and a sync took {stalled:?}"
+                    "{load}: an append that was {oldest:?} old is gone, and a sync took {:?}",
+                    done.synced
                 );
                 done.wrote > most
             }
