@@ -241,22 +241,18 @@ pub(crate) fn assert_prefixes(id: &str, targets: &[Target], messages: &[StoredMe
         (0..=messages.len()).map(|count| Conversation::new(messages[..count].to_vec())).collect();
     for target in targets {
         // The prompt that was made last, and of how many messages.
-        let mut last: Option<(usize, Option<Prompt>)> = None;
+        let mut last: Option<(usize, Prompt)> = None;
         for &at in &compared {
             let first = match last.take() {
-                Some((count, prompt)) if count == at => prompt,
+                Some((count, prompt)) if count == at => Some(prompt),
                 _ => prompt_of(*target, &grown[at], options),
             };
             let Some(first) = first else { continue };
             let second = prompt_of(*target, &grown[at + 1], options);
-            if let Some(second) = &second {
-                if is_within_a_step(&first, second) {
-                    let (prefix, list) = (prefix(&first), list(second));
-                    assert!(list.starts_with(&prefix), "{id} {target} at {at} {options:?}:\n{prefix}\n{list}");
-                }
-            } else {
-                let limits = [options.last_messages, options.last_turns, options.max_tokens];
-                assert!(limits.iter().any(Option::is_some), "{id} {target} at {at}: nothing to send");
+            let second = second.unwrap_or_else(|| panic!("{id} {target} at {at} {options:?}: nothing to send"));
+            if is_within_a_step(&first, &second) {
+                let (prefix, list) = (prefix(&first), list(&second));
+                assert!(list.starts_with(&prefix), "{id} {target} at {at} {options:?}:\n{prefix}\n{list}");
             }
             last = Some((at + 1, second));
         }

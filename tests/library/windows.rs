@@ -5,7 +5,7 @@ use crate::common::hostile::for_hostile_logs;
 use crate::common::prompts::{self, assert_prefixes};
 use crate::common::reported::{self, Case};
 use crate::common::stored;
-use conversation_store::model::{Chunk, Json, Message, Role};
+use conversation_store::model::{Body, Chunk, Json, Message, Native, Role};
 use conversation_store::provider::{FinishedTools, Prompt, PromptOptions, Target, Thinking, Tool, render};
 use conversation_store::{Conversation, Rule, Store, StoredMessage};
 use serde_json::Value;
@@ -222,6 +222,50 @@ fn thinking_that_is_left_out_is_not_counted() {
     assert_eq!(begin("openai-chat/deepseek", Thinking::Omit), None);
     assert!(begin("openai-chat/deepseek", Thinking::Native).is_some());
     assert!(begin("openai-chat", Thinking::Tagged).is_some());
+}
+
+/// What the user appends takes nothing away if no target, or not each one, is sent anything for it: blank texts, a call that a
+/// provider ran and what that gave, a block of a provider's own.
+#[test]
+fn a_message_that_says_nothing_leaves_the_prompt_as_it_was() {
+    let mut call = Chunk::tool_call("srvtoolu_1", "web_search", "{}");
+    if let Body::ToolCall { server, .. } = &mut call.body {
+        *server = true;
+    }
+    let own = Json::new("{}").unwrap();
+    call.native = Some(Native { wire: "anthropic".to_owned(), json: own.clone() });
+    let block = Body::Opaque { provider: "acme".to_owned(), kind: "note".to_owned(), json: own };
+    let silent: [Vec<Chunk>; 3] = [
+        vec![Chunk::text(" "), Chunk::text("\n")],
+        vec![call, Chunk::tool_result("srvtoolu_1", "found")],
+        vec![block.into()],
+    ];
+    let before = [
+        vec![Message::assistant([Chunk::thinking("I look.")])],
+        vec![Message::user("hi"), Message::assistant([Chunk::text("ho")])],
+        vec![Message::assistant([Chunk::tool_call("1", "look", "{}")]), Message::tool("1", "x")],
+    ];
+    let options = PromptOptions::new();
+    let options = [
+        options.clone().with_thinking_turns(1),
+        options.clone().with_last_turns(1),
+        options.clone().with_last_messages(1),
+        options.clone().with_max_tokens(1),
+        options.with_finished_tools(FinishedTools::Drop),
+    ];
+    for (before, chunks) in before.iter().flat_map(|before| silent.iter().map(move |chunks| (before, chunks))) {
+        let after = before.iter().cloned().chain([Message::new(Role::User, chunks.clone())]);
+        let (before, after) = (stored::log(before.iter().cloned()), stored::log(after));
+        for (target, options) in
+            prompts::targets().iter().flat_map(|target| options.iter().map(move |options| (target, options)))
+        {
+            let prompt = |messages: &[StoredMessage]| prompts::prompt(*target, messages, options);
+            let Some(before) = prompt(&before) else { continue };
+            let after = prompt(&after).unwrap_or_else(|| panic!("{target} {options:?} {chunks:?}"));
+            let (before, after) = (prompts::prefix(&before), prompts::list(&after).to_owned());
+            assert!(after.starts_with(&before), "{target} {options:?}:\n{before}\n{after}");
+        }
+    }
 }
 
 /// Rewound messages are neither held nor counted; a fork has the window that its parent had there.

@@ -20,9 +20,9 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use super::options::{FinishedTools, PromptOptions, Thinking};
-use super::window::blocks::UserTurns;
+use super::window::blocks::{UserTurns, is_said};
 use crate::history::report::{Fact, Thought};
-use crate::history::{Calls, Conversation, MessageState, ReportLine, Rule, Site, StoredMessage, Summary, speaks};
+use crate::history::{Calls, Conversation, MessageState, ReportLine, Rule, Site, StoredMessage, Summary};
 use crate::json;
 use crate::model::{Body, Chunk, Message, Output, Part, PartBody, Role};
 use crate::provider::text::is_blank;
@@ -223,8 +223,9 @@ struct Rounds {
 
 impl Rounds {
     fn find(messages: &[StoredMessage], options: &PromptOptions) -> Self {
-        let is_users = |stored: &StoredMessage| stored.message.role == Role::User && speaks(stored);
-        let end = messages.iter().rposition(is_users).unwrap_or_default();
+        let speaks =
+            |stored: &StoredMessage| stored.message.role == Role::User && stored.message.chunks.iter().any(is_said);
+        let end = messages.iter().rposition(speaks).unwrap_or_default();
         let paired = Calls::pair(messages);
         let sites = messages.iter().take(end).enumerate().flat_map(|(message, stored)| {
             let calls = stored.message.chunks.iter().enumerate().filter(|(_, chunk)| is_callers(chunk));

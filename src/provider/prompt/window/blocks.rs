@@ -1,7 +1,7 @@
 //! Which part of a long history is rendered.
 //!
-//! A history is cut before messages of the user only, so never inside a call and its results. What is between two
-//! such places is a *turn*. Turns make up *blocks* of at most half of what the window may hold, as many turns in each as
+//! A history is cut before messages of the user only, so never inside a call and its results, and only where the user says
+//! something, so what is left always has something to send. What is between two such places is a *turn*. Turns make up *blocks* of at most half of what the window may hold, as many turns in each as
 //! fit (a turn that is larger is a block of its own), and whole blocks are left out, the oldest first, until the rest fits.
 //! So the window moves in steps, two of which leave out more than half of what it may hold, and where it begins depends
 //! on what precedes and on the steps that were passed: what is appended within a step goes after what was there.
@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use crate::history::{MessageState, StoredMessage};
 use crate::model::{Body, Chunk, Role};
+use crate::provider::text::is_blank;
 
 /// The turns of a reconciled conversation, by the positions of their messages. The first one holds what is before
 /// the user first spoke, too.
@@ -41,11 +42,11 @@ impl<'a> UserTurns<'a> {
         let mut begin = 0;
         let mut begun = false;
         for (at, stored) in messages.iter().enumerate() {
-            if begun && is_users(stored) {
+            if begun && begins_turn(stored) {
                 turns.push(begin..at);
                 begin = at;
             }
-            begun |= !is_kept(stored);
+            begun |= speaks(stored);
         }
         turns.push(begin..messages.len());
         Self { messages, turns }
@@ -73,7 +74,7 @@ impl<'a> UserTurns<'a> {
     pub(crate) fn user_turn_counts(&self) -> Vec<u64> {
         let goes_on = |turn: &Range<usize>| {
             let before = self.messages.get(..turn.start).unwrap_or_default();
-            before.iter().rfind(|stored| !is_kept(stored)).is_some_and(is_users)
+            before.iter().rfind(|stored| speaks(stored)).is_some_and(begins_turn)
         };
         self.turns.iter().map(|turn| u64::from(!goes_on(turn))).collect()
     }
@@ -83,6 +84,26 @@ impl<'a> UserTurns<'a> {
 fn is_users(stored: &StoredMessage) -> bool {
     let is_result = |chunk: &Chunk| matches!(chunk.body, Body::ToolResult { .. });
     stored.message.role == Role::User && !is_kept(stored) && !stored.message.chunks.iter().any(is_result)
+}
+
+/// Whether a turn may begin with this message: the user says something.
+fn begins_turn(stored: &StoredMessage) -> bool {
+    is_users(stored) && stored.message.chunks.iter().any(is_said)
+}
+
+/// Whether somebody speaks, or a tool answers.
+fn speaks(stored: &StoredMessage) -> bool {
+    !is_kept(stored) && (begins_turn(stored) || !is_users(stored))
+}
+
+/// Whether every target is sent something for this chunk of the user. Blocks of a provider's own and calls are for some
+/// targets only, blank texts for none.
+pub(crate) fn is_said(chunk: &Chunk) -> bool {
+    match &chunk.body {
+        Body::Text { text, .. } | Body::Refusal { text } => !is_blank(text),
+        Body::Image(_) | Body::Audio(_) | Body::File(_) => true,
+        _ => false,
+    }
 }
 
 /// Where a window of at most `limit` begins, over turns of these weights.
@@ -149,6 +170,14 @@ mod tests {
         assert_eq!(turns.user_turn_counts(), [1, 1, 1, 0]);
         let messages = stored([system(), system(), Message::user("a"), Message::user("b")]);
         assert_eq!(UserTurns::of(&messages).ranges(), [0..3, 3..4]);
+        // A message in which the user says nothing begins no turn, and parts none.
+        let blank = || Message::user(" ");
+        let call = Message::new(Role::User, [Chunk::tool_call("1", "ls", "{}")]);
+        let messages = stored([blank(), Message::user("a"), blank(), Message::user("b"), answer(), call, blank()]);
+        let turns = UserTurns::of(&messages);
+        assert_eq!((turns.ranges(), &turns.user_turn_counts()[..]), (&[0..3, 3..7][..], &[1, 0][..]));
+        let messages = stored([Message::user("a"), answer(), blank(), Message::user("b")]);
+        assert_eq!(UserTurns::of(&messages).user_turn_counts(), [1, 1]);
         assert_eq!(UserTurns::of(&[]).ranges().len(), 1);
     }
 
