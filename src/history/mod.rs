@@ -18,6 +18,6 @@ pub use group::{MessageState, StoredMessage, Summary};
 pub use item_calls::ToolKind;
 pub(crate) use item_calls::{answered, asked};
 pub use next_step::{NextStep, PendingCall, next_step};
-pub(crate) use reconcile::{Calls, NOT_RUN, OUTCOME_UNKNOWN, Site, is_cut_off, parted};
+pub(crate) use reconcile::{Calls, NOT_RUN, OUTCOME_UNKNOWN, Site, is_cut_off, parted, speaks};
 pub use report::{ReportLine, Rule, Severity};
 pub use tool_calls::{ToolCalls, ToolChunk};

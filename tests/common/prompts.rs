@@ -228,33 +228,32 @@ fn compact(json: &str) -> String {
     json.chars().filter(is_kept).collect()
 }
 
-/// Fails if a target's prompt does not begin with that of the messages before it, within a step of the window.
+/// Fails if a target has no prompt where it had one of the messages before, or if the prompt does not begin with that one,
+/// within a step of the window.
 pub(crate) fn assert_prefixes(id: &str, targets: &[Target], messages: &[StoredMessage], options: &PromptOptions) {
-    let is_compared = |at: &usize| {
-        let (before, rest) = messages.split_at(*at);
+    let is_compared = |at: usize| {
+        let (before, rest) = messages.split_at(at);
         let ends_rounds = options.finished_tools != FinishedTools::Keep && rest[0].message.role == Role::User;
         !ends_rounds && !may_change(before, &rest[0].message)
     };
-    let compared: Vec<usize> = (1..messages.len()).filter(is_compared).collect();
+    let compared: Vec<bool> = (0..messages.len()).map(is_compared).collect();
     // Of so many messages each.
     let grown: Vec<Conversation> =
         (0..=messages.len()).map(|count| Conversation::new(messages[..count].to_vec())).collect();
     for target in targets {
-        // The prompt that was made last, and of how many messages.
-        let mut last: Option<(usize, Prompt)> = None;
-        for &at in &compared {
-            let first = match last.take() {
-                Some((count, prompt)) if count == at => Some(prompt),
-                _ => prompt_of(*target, &grown[at], options),
-            };
-            let Some(first) = first else { continue };
-            let second = prompt_of(*target, &grown[at + 1], options);
-            let second = second.unwrap_or_else(|| panic!("{id} {target} at {at} {options:?}: nothing to send"));
-            if is_within_a_step(&first, &second) {
-                let (prefix, list) = (prefix(&first), list(&second));
-                assert!(list.starts_with(&prefix), "{id} {target} at {at} {options:?}:\n{prefix}\n{list}");
+        let mut last: Option<Prompt> = None;
+        for (at, conversation) in grown.iter().enumerate() {
+            let prompt = prompt_of(*target, conversation, options);
+            if let Some(first) = &last {
+                let at = at - 1;
+                let second =
+                    prompt.as_ref().unwrap_or_else(|| panic!("{id} {target} at {at} {options:?}: nothing to send"));
+                if compared[at] && is_within_a_step(first, second) {
+                    let (prefix, list) = (prefix(first), list(second));
+                    assert!(list.starts_with(&prefix), "{id} {target} at {at} {options:?}:\n{prefix}\n{list}");
+                }
             }
-            last = Some((at + 1, second));
+            last = prompt;
         }
     }
 }

@@ -224,48 +224,55 @@ fn thinking_that_is_left_out_is_not_counted() {
     assert!(begin("openai-chat", Thinking::Tagged).is_some());
 }
 
-/// What the user appends takes nothing away if no target, or not each one, is sent anything for it: blank texts, a call that a
+/// What the user appends takes no prompt away, if nothing is sent for it, or only to some targets: blank texts, a call that a
 /// provider ran and what that gave, a block of a provider's own.
 #[test]
-fn a_message_that_says_nothing_leaves_the_prompt_as_it_was() {
+fn a_message_for_which_nothing_is_sent_takes_no_prompt_away() {
     let mut call = Chunk::tool_call("srvtoolu_1", "web_search", "{}");
     if let Body::ToolCall { server, .. } = &mut call.body {
         *server = true;
     }
-    let own = Json::new("{}").unwrap();
-    call.native = Some(Native { wire: "anthropic".to_owned(), json: own.clone() });
-    let block = Body::Opaque { provider: "acme".to_owned(), kind: "note".to_owned(), json: own };
-    let silent: [Vec<Chunk>; 3] = [
-        vec![Chunk::text(" "), Chunk::text("\n")],
-        vec![call, Chunk::tool_result("srvtoolu_1", "found")],
-        vec![block.into()],
-    ];
+    call.native = Some(Native { wire: "anthropic".to_owned(), json: Json::new("{}").unwrap() });
+    let silent = [vec![Chunk::text(" ")], vec![call, Chunk::tool_result("srvtoolu_1", "found")], vec![upload()]];
     let before = [
         vec![Message::assistant([Chunk::thinking("I look.")])],
         vec![Message::user("hi"), Message::assistant([Chunk::text("ho")])],
         vec![Message::assistant([Chunk::tool_call("1", "look", "{}")]), Message::tool("1", "x")],
     ];
-    let options = PromptOptions::new();
+    let options = PromptOptions::new;
     let options = [
-        options.clone().with_thinking_turns(1),
-        options.clone().with_last_turns(1),
-        options.clone().with_last_messages(1),
-        options.clone().with_max_tokens(1),
-        options.with_finished_tools(FinishedTools::Drop),
+        options().with_thinking_turns(1),
+        options().with_last_turns(1),
+        options().with_last_messages(1),
+        options().with_max_tokens(1),
+        options().with_finished_tools(FinishedTools::Drop),
     ];
     for (before, chunks) in before.iter().flat_map(|before| silent.iter().map(move |chunks| (before, chunks))) {
         let after = before.iter().cloned().chain([Message::new(Role::User, chunks.clone())]);
-        let (before, after) = (stored::log(before.iter().cloned()), stored::log(after));
-        for (target, options) in
-            prompts::targets().iter().flat_map(|target| options.iter().map(move |options| (target, options)))
-        {
-            let prompt = |messages: &[StoredMessage]| prompts::prompt(*target, messages, options);
-            let Some(before) = prompt(&before) else { continue };
-            let after = prompt(&after).unwrap_or_else(|| panic!("{target} {options:?} {chunks:?}"));
-            let (before, after) = (prompts::prefix(&before), prompts::list(&after).to_owned());
-            assert!(after.starts_with(&before), "{target} {options:?}:\n{before}\n{after}");
-        }
+        let messages = stored::log(after);
+        options.iter().for_each(|options| assert_prefixes("silent", &prompts::targets(), &messages, options));
     }
+}
+
+/// A file at Anthropic, which no other provider can be sent.
+fn upload() -> Chunk {
+    let json = Json::new(r#"{"type":"container_upload","file_id":"file_1"}"#).unwrap();
+    Body::Opaque { provider: "anthropic".to_owned(), kind: "container_upload".to_owned(), json }.into()
+}
+
+/// A turn begins with what the target is sent: such a file belongs to the words behind it.
+#[test]
+fn a_turn_begins_with_a_block_of_the_targets_own() {
+    let mut messages = turn(0);
+    messages.push(Message::new(Role::User, [upload()]));
+    let alone = stored::log(messages.clone());
+    messages.push(Message::user("Summarise it."));
+    let asked = stored::log(messages);
+    let options = PromptOptions::new().with_last_turns(1);
+    let begin =
+        |target, messages: &[StoredMessage]| prompts::window(&prompts::prompt(target, messages, &options).unwrap());
+    assert_eq!((begin(Target::ANTHROPIC, &alone), begin(Target::ANTHROPIC, &asked)), (Some(4), Some(4)));
+    assert_eq!((begin(Target::GEMINI, &alone), begin(Target::GEMINI, &asked)), (None, Some(5)));
 }
 
 /// Rewound messages are neither held nor counted; a fork has the window that its parent had there.

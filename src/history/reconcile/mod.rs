@@ -17,7 +17,7 @@ use super::report::ReportLine;
 
 pub(crate) use pairing::Calls;
 pub(crate) use placeholder::{NOT_RUN, OUTCOME_UNKNOWN};
-pub(crate) use placement::{first_pending, is_cut_off};
+pub(crate) use placement::{first_pending, is_cut_off, speaks};
 pub(crate) use removals::is_content;
 pub(crate) use site::Site;
 pub(crate) use steps::parted;

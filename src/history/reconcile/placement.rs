@@ -290,7 +290,7 @@ fn result_at(messages: &[StoredMessage], site: Site) -> Option<(&StoredMessage, 
 
 /// Whether a message ends what is pending before it: somebody went on. Results alone, under whatever role, do not, nor does
 /// what says nothing.
-fn speaks(stored: &StoredMessage) -> bool {
+pub(crate) fn speaks(stored: &StoredMessage) -> bool {
     let says = |chunk: &Chunk| is_content(chunk) && !matches!(chunk.body, Body::ToolResult { .. });
     matches!(stored.message.role, Role::Assistant | Role::User) && stored.message.chunks.iter().any(says)
 }

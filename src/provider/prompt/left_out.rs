@@ -20,11 +20,13 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use super::options::{FinishedTools, PromptOptions, Thinking};
-use super::window::blocks::{UserTurns, is_said};
+use super::window::blocks::UserTurns;
+use super::window::limits::Measure;
 use crate::history::report::{Fact, Thought};
-use crate::history::{Calls, Conversation, MessageState, ReportLine, Rule, Site, StoredMessage, Summary};
+use crate::history::{Calls, Conversation, MessageState, ReportLine, Rule, Site, StoredMessage, Summary, speaks};
 use crate::json;
 use crate::model::{Body, Chunk, Message, Output, Part, PartBody, Role};
+use crate::provider::target::Target;
 use crate::provider::text::is_blank;
 
 /// What comes before a summary in a prompt.
@@ -204,11 +206,12 @@ fn beginning(text: &str, most: usize, all: usize) -> String {
 
 /// The messages with their finished rounds as the options want them, each in its place: of some nothing is left.
 pub(crate) fn without_rounds(
+    target: Target,
     messages: &[StoredMessage],
     options: &PromptOptions,
     report: &mut Vec<ReportLine>,
 ) -> Vec<StoredMessage> {
-    let rounds = Rounds::find(messages, options);
+    let rounds = Rounds::find(target, messages, options);
     messages.iter().enumerate().map(|(at, stored)| rounds.tell(at, stored, messages, report)).collect()
 }
 
@@ -222,10 +225,11 @@ struct Rounds {
 }
 
 impl Rounds {
-    fn find(messages: &[StoredMessage], options: &PromptOptions) -> Self {
-        let speaks =
-            |stored: &StoredMessage| stored.message.role == Role::User && stored.message.chunks.iter().any(is_said);
-        let end = messages.iter().rposition(speaks).unwrap_or_default();
+    fn find(target: Target, messages: &[StoredMessage], options: &PromptOptions) -> Self {
+        let measure = Measure::new(target, options);
+        let is_users =
+            |stored: &StoredMessage| stored.message.role == Role::User && speaks(stored) && measure.sends(stored);
+        let end = messages.iter().rposition(is_users).unwrap_or_default();
         let paired = Calls::pair(messages);
         let sites = messages.iter().take(end).enumerate().flat_map(|(message, stored)| {
             let calls = stored.message.chunks.iter().enumerate().filter(|(_, chunk)| is_callers(chunk));
@@ -328,13 +332,16 @@ pub(crate) type Forgotten = HashSet<(u64, u32)>;
 /// The messages as they are sent, without the thinking of the turns that are older. `messages` are the same, place by place,
 /// as they were before. Thinking without a word or a signature stays in its place: each wire has its own way to do without.
 pub(crate) fn without_thinking<'a>(
+    target: Target,
     messages: &[StoredMessage],
     sent: Cow<'a, [StoredMessage]>,
-    turns: u64,
+    options: &PromptOptions,
     report: &mut Vec<ReportLine>,
 ) -> (Cow<'a, [StoredMessage]>, Forgotten) {
-    let end = end(messages, turns);
     let mut forgotten = Forgotten::new();
+    let Some(turns) = options.thinking_turns else { return (sent, forgotten) };
+    let measure = Measure::new(target, options);
+    let end = end(messages, turns, |stored| measure.sends(stored));
     let older = sent.get(..end).unwrap_or_default();
     if !older.iter().any(|stored| stored.message.chunks.iter().any(|chunk| is_thinking(&chunk.body))) {
         return (sent, forgotten);
@@ -372,11 +379,11 @@ fn is_thinking(body: &Body) -> bool {
 }
 
 /// Where the turns begin whose thinking stays.
-fn end(messages: &[StoredMessage], turns: u64) -> usize {
+fn end(messages: &[StoredMessage], turns: u64, is_sent: impl Fn(&StoredMessage) -> bool) -> usize {
     if turns == 0 {
         return messages.len();
     }
-    let all = UserTurns::of(messages);
+    let all = UserTurns::of(messages, is_sent);
     let counts = all.user_turn_counts();
     let spare = counts.iter().sum::<u64>().saturating_sub(turns);
     let older = spare - spare % turns;

@@ -6,7 +6,6 @@ use std::collections::HashSet;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::left_out::Forgotten;
 use super::options::{FinishedTools, Images, PromptOptions};
 use super::window::limits;
 use super::{call_text, left_out};
@@ -75,13 +74,10 @@ pub(crate) fn render_with<T>(
     let sent = match options.finished_tools {
         FinishedTools::Keep => Cow::Borrowed(&*messages),
         FinishedTools::Flatten | FinishedTools::Drop => {
-            Cow::Owned(left_out::without_rounds(&messages, options, &mut lines))
+            Cow::Owned(left_out::without_rounds(target, &messages, options, &mut lines))
         }
     };
-    let (sent, forgotten) = match options.thinking_turns {
-        Some(turns) => left_out::without_thinking(&messages, sent, turns, &mut lines),
-        None => (sent, Forgotten::new()),
-    };
+    let (sent, forgotten) = left_out::without_thinking(target, &messages, sent, options, &mut lines);
     let begin = limits::begin(target, &messages, &sent, options, &mut report);
     if begin > 0 {
         let held: HashSet<u64> = messages.iter().skip(begin).map(|stored| stored.index).collect();

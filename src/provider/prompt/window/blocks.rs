@@ -1,17 +1,17 @@
 //! Which part of a long history is rendered.
 //!
-//! A history is cut before messages of the user only, so never inside a call and its results, and only where the user says
-//! something, so what is left always has something to send. What is between two such places is a *turn*. Turns make up *blocks* of at most half of what the window may hold, as many turns in each as
-//! fit (a turn that is larger is a block of its own), and whole blocks are left out, the oldest first, until the rest fits.
-//! So the window moves in steps, two of which leave out more than half of what it may hold, and where it begins depends
-//! on what precedes and on the steps that were passed: what is appended within a step goes after what was there.
+//! A history is cut before messages of the user only, so never inside a call and its results, and only where the target is
+//! sent something for that message, so that no cut leaves nothing to send. What is between two such places is a *turn*.
+//! Turns make up *blocks* of at most half of what the window may hold, as many turns in each as fit (a turn that is larger
+//! is a block of its own), and whole blocks are left out, the oldest first, until the rest fits. So the window moves in
+//! steps, two of which leave out more than half of what it may hold, and where it begins depends on what precedes and on
+//! the steps that were passed: what is appended within a step goes after what was there.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::history::{MessageState, StoredMessage};
 use crate::model::{Body, Chunk, Role};
-use crate::provider::text::is_blank;
 
 /// The turns of a reconciled conversation, by the positions of their messages. The first one holds what is before
 /// the user first spoke, too.
@@ -19,6 +19,8 @@ use crate::provider::text::is_blank;
 pub(crate) struct UserTurns<'a> {
     messages: &'a [StoredMessage],
     turns: Vec<Range<usize>>,
+    /// Of each turn, whether the user only goes on in it: nobody has spoken in between.
+    goes_on: Vec<bool>,
 }
 
 /// Where a window begins.
@@ -37,19 +39,26 @@ pub(crate) fn is_kept(stored: &StoredMessage) -> bool {
 }
 
 impl<'a> UserTurns<'a> {
-    pub(crate) fn of(messages: &'a [StoredMessage]) -> Self {
-        let mut turns: Vec<Range<usize>> = Vec::new();
+    /// `is_sent`: whether there is something to send for a message of the user.
+    pub(crate) fn of(messages: &'a [StoredMessage], is_sent: impl Fn(&StoredMessage) -> bool) -> Self {
+        let (mut turns, mut goes_on) = (Vec::new(), vec![false]);
         let mut begin = 0;
-        let mut begun = false;
-        for (at, stored) in messages.iter().enumerate() {
-            if begun && begins_turn(stored) {
+        // Whether it was the user who spoke last.
+        let mut last = None;
+        for (at, stored) in messages.iter().enumerate().filter(|(_, stored)| !is_kept(stored)) {
+            let is_users = is_users(stored);
+            if is_users && !is_sent(stored) {
+                continue;
+            }
+            if let (true, Some(last)) = (is_users, last) {
                 turns.push(begin..at);
+                goes_on.push(last);
                 begin = at;
             }
-            begun |= speaks(stored);
+            last = Some(is_users);
         }
         turns.push(begin..messages.len());
-        Self { messages, turns }
+        Self { messages, turns, goes_on }
     }
 
     /// The positions of each turn's messages.
@@ -70,13 +79,9 @@ impl<'a> UserTurns<'a> {
         counts.collect()
     }
 
-    /// One for each turn but those in which the user only goes on: nobody has spoken in between.
+    /// One for each turn but those in which the user only goes on.
     pub(crate) fn user_turn_counts(&self) -> Vec<u64> {
-        let goes_on = |turn: &Range<usize>| {
-            let before = self.messages.get(..turn.start).unwrap_or_default();
-            before.iter().rfind(|stored| speaks(stored)).is_some_and(begins_turn)
-        };
-        self.turns.iter().map(|turn| u64::from(!goes_on(turn))).collect()
+        self.goes_on.iter().map(|goes_on| u64::from(!goes_on)).collect()
     }
 }
 
@@ -84,26 +89,6 @@ impl<'a> UserTurns<'a> {
 fn is_users(stored: &StoredMessage) -> bool {
     let is_result = |chunk: &Chunk| matches!(chunk.body, Body::ToolResult { .. });
     stored.message.role == Role::User && !is_kept(stored) && !stored.message.chunks.iter().any(is_result)
-}
-
-/// Whether a turn may begin with this message: the user says something.
-fn begins_turn(stored: &StoredMessage) -> bool {
-    is_users(stored) && stored.message.chunks.iter().any(is_said)
-}
-
-/// Whether somebody speaks, or a tool answers.
-fn speaks(stored: &StoredMessage) -> bool {
-    !is_kept(stored) && (begins_turn(stored) || !is_users(stored))
-}
-
-/// Whether every target is sent something for this chunk of the user. Blocks of a provider's own and calls are for some
-/// targets only, blank texts for none.
-pub(crate) fn is_said(chunk: &Chunk) -> bool {
-    match &chunk.body {
-        Body::Text { text, .. } | Body::Refusal { text } => !is_blank(text),
-        Body::Image(_) | Body::Audio(_) | Body::File(_) => true,
-        _ => false,
-    }
 }
 
 /// Where a window of at most `limit` begins, over turns of these weights.
@@ -146,6 +131,11 @@ mod tests {
         (0..).zip(messages).map(place).collect()
     }
 
+    /// Nothing is sent for empty texts.
+    fn of(messages: &[StoredMessage]) -> UserTurns<'_> {
+        UserTurns::of(messages, |stored| stored.message.chunks != [Chunk::text("")])
+    }
+
     #[test]
     fn a_turn_begins_where_the_user_speaks() {
         let system = || Message::new(Role::System, [Chunk::text("s")]);
@@ -164,21 +154,20 @@ mod tests {
             Message::user("c"),
             answer(),
         ]);
-        let turns = UserTurns::of(&messages);
+        let turns = of(&messages);
         assert_eq!(turns.ranges(), [0..2, 2..6, 6..8, 8..10]);
         assert_eq!(turns.message_counts(), [1, 4, 1, 2]);
         assert_eq!(turns.user_turn_counts(), [1, 1, 1, 0]);
         let messages = stored([system(), system(), Message::user("a"), Message::user("b")]);
-        assert_eq!(UserTurns::of(&messages).ranges(), [0..3, 3..4]);
-        // A message in which the user says nothing begins no turn, and parts none.
-        let blank = || Message::user(" ");
-        let call = Message::new(Role::User, [Chunk::tool_call("1", "ls", "{}")]);
-        let messages = stored([blank(), Message::user("a"), blank(), Message::user("b"), answer(), call, blank()]);
-        let turns = UserTurns::of(&messages);
-        assert_eq!((turns.ranges(), &turns.user_turn_counts()[..]), (&[0..3, 3..7][..], &[1, 0][..]));
-        let messages = stored([Message::user("a"), answer(), blank(), Message::user("b")]);
-        assert_eq!(UserTurns::of(&messages).user_turn_counts(), [1, 1]);
-        assert_eq!(UserTurns::of(&[]).ranges().len(), 1);
+        assert_eq!(of(&messages).ranges(), [0..3, 3..4]);
+        // A message for which nothing is sent begins no turn, and parts none.
+        let silent = || Message::user("");
+        let messages = stored([silent(), Message::user("a"), silent(), Message::user("b"), answer(), silent()]);
+        let turns = of(&messages);
+        assert_eq!((turns.ranges(), &turns.user_turn_counts()[..]), (&[0..3, 3..6][..], &[1, 0][..]));
+        let messages = stored([Message::user("a"), answer(), silent(), Message::user("b")]);
+        assert_eq!(of(&messages).user_turn_counts(), [1, 1]);
+        assert_eq!(of(&[]).ranges().len(), 1);
     }
 
     #[test]
@@ -189,7 +178,7 @@ mod tests {
         messages[2].state = MessageState::Synthetic;
         // One message that was divided.
         messages[3].index = messages[1].index;
-        assert_eq!(UserTurns::of(&messages).message_counts(), [2]);
+        assert_eq!(of(&messages).message_counts(), [2]);
     }
 
     #[test]

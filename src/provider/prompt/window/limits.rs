@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use super::blocks::{UserTurns, is_kept, start};
 use super::tokens::tokens;
+use crate::error::Error;
 #[cfg(feature = "server")]
 use crate::history::Conversation;
 use crate::history::report::Fact;
@@ -17,6 +18,7 @@ use crate::history::{Calls, OUTCOME_UNKNOWN, ReportLine, Rule, Site, StoredMessa
 use crate::model::{Audio, Body, Chunk, File, Output, PartBody};
 use crate::provider::prompt::options::PromptOptions;
 use crate::provider::target::Target;
+use crate::provider::text::is_blank;
 
 /// Where the window begins: the position of its first message. `sent` are the messages as the options want them, place
 /// by place: they are what is measured.
@@ -31,7 +33,8 @@ pub(crate) fn begin(
     if [last_messages, last_turns, max_tokens].iter().all(|limit| limit.is_none()) {
         return 0;
     }
-    let turns = UserTurns::of(messages);
+    let measure = Measure::new(target, options);
+    let turns = UserTurns::of(messages, |stored| measure.sends(stored));
     let mut window = Window { turns: turns.ranges(), messages, first: 0, report };
     if let Some(limit) = last_messages {
         window.limit(&turns.message_counts(), *limit, 0, "messages");
@@ -40,7 +43,6 @@ pub(crate) fn begin(
         window.limit(&turns.user_turn_counts(), *limit, 0, "user turns");
     }
     if let Some(limit) = max_tokens {
-        let measure = Measure::new(target, options);
         let tokens = |turn: &Range<usize>| measure.turn(sent.get(turn.clone()).unwrap_or_default());
         let weights: Vec<u64> = turns.ranges().iter().map(tokens).collect();
         window.limit(&weights, *limit, Measure::always(sent, options), "tokens");
@@ -112,7 +114,7 @@ const BYTES_OF_DOCUMENT: u64 = 5;
 const BYTES_OF_SECRET: u64 = 4;
 
 /// What is measured depends on for whom it is.
-struct Measure {
+pub(crate) struct Measure {
     target: Target,
     options: PromptOptions,
 }
@@ -120,6 +122,18 @@ struct Measure {
 impl Measure {
     pub(crate) fn new(target: Target, options: &PromptOptions) -> Self {
         Self { target, options: PromptOptions { tools: Vec::new(), ..options.clone() } }
+    }
+
+    /// Whether the target is sent something for a message of the user: for blank texts and for blocks of another provider there
+    /// may be nothing.
+    pub(crate) fn sends(&self, stored: &StoredMessage) -> bool {
+        let is_said = |chunk: &Chunk| match &chunk.body {
+            Body::Text { text, .. } | Body::Refusal { text } => !is_blank(text),
+            Body::Image(_) | Body::Audio(_) | Body::File(_) => true,
+            _ => false,
+        };
+        let render = || (self.target.wire().render)(self.target, std::slice::from_ref(stored), &self.options);
+        stored.message.chunks.iter().any(is_said) || !matches!(render(), Err(Error::NothingToSend(_)))
     }
 
     /// The tokens of a turn, without the messages that are in every window.
