@@ -65,9 +65,9 @@ pub struct PromptOptions {
     /// [`Rule::WindowExceeded`]: crate::Rule::WindowExceeded
     /// [`Rule::OutsideWindow`]: crate::Rule::OutsideWindow
     pub last_messages: Option<u64>,
-    /// How many turns of the user the prompt may hold: what the user says in one go, and all that follows it. Where
-    /// the target is sent nothing for a message, such as for another provider's blocks, no turn begins; so with
-    /// `thinking_turns`.
+    /// How many turns of the user the prompt may hold: what the user says in one go, and all that follows it. A
+    /// message for which the target is sent nothing, such as another provider's blocks, begins no turn. The same turns
+    /// count for `thinking_turns`.
     pub last_turns: Option<u64>,
     /// How many tokens the prompt may have, system messages and declared tools included.
     ///
