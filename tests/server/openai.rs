@@ -332,6 +332,31 @@ fn a_key_makes_no_other_conversation() {
     }
 }
 
+/// The forks of a deleted conversation keep its key from making another one, and the document says that it may happen.
+#[test]
+fn a_key_is_not_free_while_forks_are_left() {
+    let server = Running::open();
+    let client = &server.client;
+    for body in [json!({}), json!({ "items": [{ "role": "user", "content": "x" }] })] {
+        let make =
+            || client.send("POST", "/v1/conversations", &[("idempotency-key", "k")], body.to_string().as_bytes());
+        let delete = |id: &Value| client.delete(&format!("/v1/conversations/{}", id.as_str().unwrap())).ok();
+        let id = make().ok()["id"].clone();
+        let fork = format!("/api/v1/conversations/{}/fork", id.as_str().unwrap());
+        let fork = client.post(&fork, &json!({ "at_seq": 1 })).ok();
+        delete(&id);
+        let refused = make();
+        assert_eq!(refused.code(409), "shared_by_forks");
+        let message = refused.json()["error"]["message"].to_string();
+        assert!(message.contains("idempotency key k") && message.contains("use another key"), "{message}");
+        client.delete(&format!("/api/v1/conversations/{}", fork["conversation"].as_str().unwrap())).ok();
+        assert_eq!(make().ok()["id"], id);
+        delete(&id);
+    }
+    let document = client.get("/openapi.json").ok();
+    assert!(document["paths"]["/v1/conversations"]["post"]["responses"]["409"].is_object());
+}
+
 #[test]
 fn a_body_may_be_absent_and_is_else_an_object() {
     let server = Running::open();

@@ -56,13 +56,21 @@ pub(super) fn found<T>(call: &Call, result: crate::Result<T>) -> Result<T, Refus
     })
 }
 
-/// Why a conversation was not made. Its key has made another one.
+/// Why a conversation was not made. Its name comes from its key: that has made another one, or one whose forks are left.
 pub(super) fn reused(call: &Call, error: Error) -> Refusal {
-    match (error, call.idempotency_key()) {
-        (Error::NameTaken { conversation, .. } | Error::KeyReused { conversation, .. }, Ok(Some(key))) => {
+    let Ok(Some(key)) = call.idempotency_key() else { return error.into() };
+    match error {
+        Error::NameTaken { conversation, .. } | Error::KeyReused { conversation, .. } => {
             Error::KeyReused { conversation, key: key.to_owned() }.into()
         }
-        (error, _) => error.into(),
+        Error::SharedByForks { .. } => {
+            let message = format!(
+                "The conversation of the idempotency key {key} was deleted, but forks still read its first entries: use \
+                 another key, or delete the forks."
+            );
+            Refusal { message, ..error.into() }
+        }
+        error => error.into(),
     }
 }
 

@@ -61,7 +61,7 @@ pub(crate) const ROUTES: &[Route] = &[
         .takes(|| vec![key()])
         .body(optional_json::<New<'static>>(r#"{"metadata":{"topic":"plans"}}"#))
         .answers(json::<Conversation>(CONVERSATION))
-        .refuses(&[413, 422]),
+        .refuses(&[409, 413, 422]),
     Route::get("/v1/conversations", Read, Store(conversations::list))
         .named(
             "listConversations",
