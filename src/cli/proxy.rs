@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::failure::{Exit, Failure, Outcome};
 use super::location::Location;
 use super::output::Output;
-use super::serve::{address, bind, read};
+use super::serve::{address, bind, give_memory_back, read};
 use super::text;
 
 /// What the clients of a server take that nobody knows.
@@ -71,6 +71,7 @@ pub(super) fn run(args: &Args, location: &Location, output: &mut Output) -> Outc
     }
     Server::check(&config)?;
     let _lines = LogLines::begin(&config.log)?;
+    give_memory_back();
     #[cfg(feature = "search")]
     if config.pages.search_index.is_none() {
         config.pages.search_index = super::search::beside(location)?;

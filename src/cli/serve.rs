@@ -77,6 +77,7 @@ pub(super) fn serve(args: &Serve, location: &Location, output: &mut Output) -> O
     if args.check_config {
         return Ok(Exit::Done);
     }
+    give_memory_back();
     #[cfg(feature = "search")]
     if config.pages.search_index.is_none() {
         config.pages.search_index = super::search::beside(location)?;
@@ -131,6 +132,26 @@ pub(super) fn bind(store: Store, config: Config) -> Result<Server, Failure> {
             "another program listens there: end it, or choose another address with --listen (port 0 is any free one)",
         )
     })
+}
+
+/// glibc keeps large buffers that were freed, in a heap for each thread, unless a process begins with a size from which on they are
+/// given back. So the program begins anew, as the same process, with that size in its environment.
+pub(super) fn give_memory_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        use std::os::unix::process::CommandExt as _;
+
+        const SIZE: (&str, &str) = ("MALLOC_MMAP_THRESHOLD_", "1048576");
+        if [SIZE.0, "GLIBC_TUNABLES"].iter().any(|name| std::env::var_os(name).is_some()) {
+            return;
+        }
+        let mut arguments = std::env::args_os();
+        if let (Ok(program), Some(name)) = (std::env::current_exe(), arguments.next()) {
+            let mut anew = std::process::Command::new(program);
+            // It returns only if that is not possible: the server works, and takes more memory.
+            let _ = anew.arg0(name).args(arguments).env(SIZE.0, SIZE.1).exec();
+        }
+    }
 }
 
 /// The settings of a file and of the environment.

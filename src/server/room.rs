@@ -2,7 +2,9 @@
 //! other.
 
 use std::collections::HashMap;
+use std::num::NonZero;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::thread::available_parallelism;
 use std::time::Instant;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -12,6 +14,10 @@ use super::metrics::Metrics;
 use super::refusal::Refusal;
 use crate::log::locked;
 use crate::model::ConversationId;
+
+/// Followers that read at one time, for each processor. Each holds a record before it is known how large it is, and one of the
+/// connections to a database.
+const FOLLOWERS_PER_PROCESSOR: usize = 2;
 
 /// Threads for calls of the store.
 #[derive(Clone, Debug)]
@@ -24,12 +30,13 @@ pub(crate) struct Pool {
 
 impl Pool {
     pub(crate) fn new(threads: usize, metrics: Arc<Metrics>) -> Self {
-        let followers = Arc::new(Semaphore::new((threads / 4).max(1)));
-        Self { room: Arc::new(Semaphore::new(threads)), followers, metrics }
+        let processors = available_parallelism().map_or(1, NonZero::get);
+        let followers = (FOLLOWERS_PER_PROCESSOR * processors).min(threads / 4).max(1);
+        Self { room: Arc::new(Semaphore::new(threads)), followers: Arc::new(Semaphore::new(followers)), metrics }
     }
 
-    /// As [`Pool::run`], on a quarter of the threads: one entry may wake thousands of followers, and requests do not wait
-    /// for all of them.
+    /// As [`Pool::run`], on few of the threads: one entry may wake thousands of followers, and requests do not wait for all of
+    /// them.
     pub(crate) async fn run_for_follower<T: Send + 'static>(
         &self,
         call: impl FnOnce() -> Result<T, Refusal> + Send + 'static,

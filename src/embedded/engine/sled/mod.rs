@@ -161,6 +161,26 @@ mod tests {
     }
 
     #[test]
+    fn a_large_value_takes_as_much_room_as_it_has_bytes() {
+        let dir = tempfile::tempdir().unwrap();
+        let engine = with_a_large_value(dir.path());
+        let room = |engine: &Sled| engine.join(b"large").unwrap().unwrap().0.capacity();
+        let piece = tree::PIECE_BYTES;
+        for length in [piece + 1, 2 * piece - 5, 2 * piece - 4, 9 * piece - 5, 9 * piece - 4, 1_500_000] {
+            let mut batch = Batch::default();
+            batch.put(b"large".to_vec(), vec![9; length]);
+            engine.rewrite(batch).unwrap();
+            assert_eq!(room(&engine), length);
+        }
+        // Its length is damaged.
+        for length in [4_000_000, u32::MAX] {
+            let first = [&[u8::MAX][..], &length.to_be_bytes(), &[9; 100]].concat();
+            engine.call("test", |tree| tree.insert(b"large", first)).unwrap();
+            assert!(room(&engine) < 3_000_000);
+        }
+    }
+
+    #[test]
     fn a_piece_that_is_missing_or_too_many_is_corruption() {
         let seen = |engine: &Sled| {
             let mut lengths = Vec::new();

@@ -24,8 +24,6 @@ use crate::log::Order;
 const BYTES_OF_AN_ACCESS: usize = PIECE_BYTES;
 /// The locks of large values. While one is replaced in many steps, with syncs, the readers of few others wait.
 const LOCKS: usize = 64;
-/// The most memory that is reserved for a large value before it is read: its length may be damaged.
-const MOST_AHEAD: usize = 1024 * 1024;
 
 /// Called by a walk over the tree with a key and what is stored under it.
 type VisitStored<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>>;
@@ -99,8 +97,13 @@ impl Sled {
         let _no_other = self.lock_of(key).read().unwrap_or_else(PoisonError::into_inner);
         let Some(stored) = self.call("read", |tree| tree.get(key))? else { return Ok(None) };
         let Some((length, first)) = first(&stored) else { return Ok(Some((stored.to_vec(), stored.len()))) };
-        let mut value = Vec::with_capacity(length.min(MOST_AHEAD));
-        value.extend_from_slice(first);
+        let mut value = first.to_vec();
+        // A vector that grows by itself takes twice as much. A length is reserved if the value reaches to it: it may be damaged.
+        if let Some(last) = last_piece(length)
+            && self.call("read", |tree| tree.contains_key(piece_key(key, last)))?
+        {
+            value.reserve_exact(length.saturating_sub(first.len()));
+        }
         self.pieces(key, 0, &mut |_, piece| {
             value.extend_from_slice(&piece);
             Ok(())
@@ -169,6 +172,12 @@ pub(super) fn split(value: &[u8]) -> Result<Option<(Vec<u8>, &[u8])>> {
 
 pub(super) fn piece_key(key: &[u8], number: u32) -> Vec<u8> {
     [&[RESERVED], key, &number.to_be_bytes()].concat()
+}
+
+/// The number of the last piece that a value of this length has under a key of its own, if it has any.
+fn last_piece(length: usize) -> Option<u32> {
+    let rest = length.checked_sub(FIRST_BYTES + 1)?;
+    u32::try_from(rest / PIECE_BYTES).ok()
 }
 
 /// The keys of all pieces that a value may have from this number on: from the first key, up to but not including the second.
