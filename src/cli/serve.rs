@@ -135,7 +135,7 @@ pub(super) fn bind(store: Store, config: Config) -> Result<Server, Failure> {
 }
 
 /// glibc keeps large buffers that were freed, in a heap for each thread, unless a process begins with a size from which on they are
-/// given back. So the program begins anew, as the same process, with that size in its environment.
+/// given back. So the program begins again, as the same process, with that size in its environment.
 pub(super) fn give_memory_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
@@ -147,9 +147,9 @@ pub(super) fn give_memory_back() {
         }
         let mut arguments = std::env::args_os();
         if let (Ok(program), Some(name)) = (std::env::current_exe(), arguments.next()) {
-            let mut anew = std::process::Command::new(program);
+            let mut again = std::process::Command::new(program);
             // It returns only if that is not possible: the server works, and takes more memory.
-            let _ = anew.arg0(name).args(arguments).env(SIZE.0, SIZE.1).exec();
+            let _ = again.arg0(name).args(arguments).env(SIZE.0, SIZE.1).exec();
         }
     }
 }
