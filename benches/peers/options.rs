@@ -5,7 +5,7 @@ use std::path::PathBuf;
 pub(crate) const USAGE: &str = "\
 cargo bench --bench peers --features peers,fjall -- [OPTIONS]
   --quick          few rounds, small stores: three minutes. Only the rows of appends say how fast it is
-  --only NAME      only this workload; may be given more than once
+  --only NAME      only this workload; may be given more than once. growth and profile are done only by name
   --engine NAME    only this engine; may be given more than once
   --threads N      only with so many threads
   --json FILE      adds a line of JSON for every result

@@ -46,7 +46,7 @@ pub(crate) const WORKLOADS: &[Workload] = &[
     workload(&["list"], list::run),
     workload(&["open_clean", "open_killed", "memory"], open::run),
     workload(&["disk"], disk::run),
-    workload(&["growth"], growth::run),
+    Workload { names: &["growth"], run: growth::run, on_demand: true },
     Workload { names: &["profile"], run: profile::run, on_demand: true },
 ];
 
