@@ -129,6 +129,11 @@ fn reasoning_before_an_unknown_output_is_followed_by_nothing() {
     };
     assert_parses_to_itself(&log(Vec::new()));
     assert_parses_to_itself(&log(vec![Chunk::text("So it is.")]));
+    let call = || Chunk::tool_call("call_1", "read_file", "{}");
+    assert_parses_to_itself(&log(vec![call()]));
+    // DeepSeek has the call last.
+    let call_first = Message::assistant([Chunk::from(thinking.clone()), call(), output.clone()]);
+    assert_parses_to_itself(&stored::log([call_first]));
     let found = prompts::prompt(Target::OPENAI_RESPONSES, &log(Vec::new()), &PromptOptions::new()).unwrap();
     assert!(!found.request.get().contains("\"reasoning\""), "{}", found.request);
 }

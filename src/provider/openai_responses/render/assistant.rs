@@ -87,9 +87,6 @@ impl<'a> Renderer<'a> {
     pub(super) fn assistant(&mut self, mut turn: Turn<'a>) -> Result<()> {
         let (mut slots, media) = self.slots(&mut turn);
         let whole = self.place_thinking(&turn, &mut slots);
-        if self.manner.calls_last {
-            self.put_calls_last(&turn, &mut slots);
-        }
         let keeps_ids = if whole { self.take_ids(&slots) } else { vec![false; slots.len()] };
         let (mut content, mut asked, mut of_item) = (Parted::default(), Vec::new(), None);
         for (slot, keeps_id) in slots.into_iter().zip(keeps_ids) {
@@ -174,15 +171,6 @@ impl<'a> Renderer<'a> {
             }
         }
         Ok(())
-    }
-
-    /// What comes after a call is said before it.
-    fn put_calls_last(&mut self, turn: &Turn<'a>, slots: &mut [Slot<'a>]) {
-        let is_call = |slot: &Slot<'_>| matches!(slot.place, Place::Call { .. });
-        for slot in slots.iter().skip_while(|slot| !is_call(slot)).filter(|slot| !is_call(slot)) {
-            self.note(Fact::OutputsJoined, turn.stored, slot.chunk);
-        }
-        slots.sort_by_key(is_call);
     }
 
     /// The chunks in their order; and media, which the model cannot have said.
@@ -335,16 +323,20 @@ impl<'a> Renderer<'a> {
 }
 
 impl<'a> Renderer<'a> {
-    /// Keeps the reasoning that an item of the same message follows (OR-08). Says whether all of it is kept: only then do
-    /// the server's ids stand with what they belong to (OR-09).
+    /// Keeps the reasoning that an item of the same message follows (OR-08), in the order in which they are sent. Says whether
+    /// all of it is kept: only then do the server's ids stand with what they belong to (OR-09).
     fn place_thinking(&mut self, turn: &Turn<'a>, slots: &mut Vec<Slot<'a>>) -> bool {
         self.put_reasoning_first(turn, slots);
+        let moved = if self.manner.calls_last { put_calls_last(slots) } else { HashSet::new() };
         if !keep_followed(slots) {
             self.loosen(turn, slots);
             keep_followed(slots);
         }
         let whole = slots.iter().all(|slot| !matches!(slot.place, Place::Thought(Thought { item: None, .. })));
         self.place_left(turn, slots);
+        for slot in slots.iter().filter(|slot| moved.contains(&slot.chunk)) {
+            self.note(Fact::OutputsJoined, turn.stored, slot.chunk);
+        }
         whole
     }
 
@@ -463,6 +455,15 @@ impl<'a> Renderer<'a> {
         }
         free
     }
+}
+
+/// What comes after a call is said before it. Gives the chunks that this moves.
+fn put_calls_last(slots: &mut [Slot<'_>]) -> HashSet<usize> {
+    let is_call = |slot: &Slot<'_>| matches!(slot.place, Place::Call { .. });
+    let behind = slots.iter().skip_while(|slot| !is_call(slot));
+    let moved = behind.filter(|slot| !is_call(slot)).map(|slot| slot.chunk).collect();
+    slots.sort_by_key(is_call);
+    moved
 }
 
 /// Drops the items of thinking that nothing follows. Says whether all thinking is kept.
