@@ -460,8 +460,8 @@ impl<'a> Renderer<'a> {
 /// What comes after a call is said before it. Gives the chunks that this moves.
 fn put_calls_last(slots: &mut [Slot<'_>]) -> HashSet<usize> {
     let is_call = |slot: &Slot<'_>| matches!(slot.place, Place::Call { .. });
-    let behind = slots.iter().skip_while(|slot| !is_call(slot));
-    let moved = behind.filter(|slot| !is_call(slot)).map(|slot| slot.chunk).collect();
+    let after = slots.iter().skip_while(|slot| !is_call(slot));
+    let moved = after.filter(|slot| !is_call(slot)).map(|slot| slot.chunk).collect();
     slots.sort_by_key(is_call);
     moved
 }
