@@ -19,6 +19,8 @@ enum Change {
     /// Somebody puts in a text, or a picture.
     Say(usize, &'static str),
     Show(usize, &'static str),
+    /// A picture alone.
+    Picture(usize, &'static str),
     /// A field of an item is not there any more, or nothing.
     Forget(usize, usize),
     Empty(usize, usize),
@@ -35,6 +37,7 @@ fn change() -> impl Strategy<Value = Change> {
         3 => (at(), at(), at()).prop_map(|(from, part, to)| Change::Hand(from, part, to)),
         3 => (at(), role()).prop_map(|(to, role)| Change::Say(to, role)),
         3 => (at(), role()).prop_map(|(to, role)| Change::Show(to, role)),
+        1 => (at(), role()).prop_map(|(to, role)| Change::Picture(to, role)),
         1 => (at(), at()).prop_map(|(of, field)| Change::Forget(of, field)),
         1 => (at(), at()).prop_map(|(of, field)| Change::Empty(of, field)),
     ]
@@ -58,6 +61,11 @@ impl Change {
             }
             Self::Say(to, role) => list.insert(to % count, said(target, role, &format!("Said <{number}>"))),
             Self::Show(to, role) => list.insert(to % count, shown(target, role, number)),
+            Self::Picture(to, role) => {
+                let mut item = shown(target, role, number);
+                parts(&mut item).into_iter().for_each(|parts| _ = parts.remove(0));
+                list.insert(to % count, item);
+            }
             Self::Forget(of, field) => {
                 let Some(fields) = list[of % count].as_object_mut() else { return };
                 if let Some(name) = name(fields, field) {
@@ -275,6 +283,20 @@ fn a_moved_result_is_spelled_as_the_target_takes_it() {
     let result = json!({"role": "tool", "tool_call_id": "c1", "content": "r", "seen": 1});
     let (list, ..) = repaired("openai-chat", json!([user("q"), asked(&["c1"]), user("b"), result]));
     assert_eq!(list[2], result);
+}
+
+/// A message of the system goes into a field of its own, and with it the text in the place of a picture.
+#[test]
+fn the_text_in_the_place_of_a_picture_goes_with_its_message() {
+    let address = json!({"type": "url", "url": "https://x.test/a.png"});
+    let no_data = json!({"type": "base64", "media_type": "image/png", "data": "%%%"});
+    for (target, source) in [("anthropic/bedrock", address), ("anthropic", no_data)] {
+        let system = json!({"role": "system", "content": [{"type": "image", "source": source}]});
+        let list = json!([system, {"role": "user", "content": "q"}]);
+        let (list, whole, _) = repaired(target, list);
+        assert_eq!(list.len(), 1, "{target}: {whole}");
+        assert!(whole["system"].to_string().contains("[image left out: "), "{target}: {whole}");
+    }
 }
 
 /// What the server is told not to keep cannot be looked up there. That it is not to keep it, the caller decides.

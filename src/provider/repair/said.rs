@@ -7,7 +7,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::Value;
 
-use crate::model::{Audio, Body, Chunk, File, Output, PartBody};
+use crate::model::{Audio, Body, Chunk, File, Image, Output, PartBody};
+use crate::provider::prompt::media::attachment::why_left_out;
+use crate::provider::prompt::media::bytes::is_web_address;
 
 /// The units of what is said: a line of text, an attachment, a call, a result.
 pub(super) type Units = Vec<u64>;
@@ -32,7 +34,7 @@ pub(super) fn units(chunk: &Chunk) -> Units {
                 Output::Parts(parts) => parts.iter().for_each(|part| units.part(&part.body)),
             }
         }
-        Body::Image(image) => units.media(&image.url),
+        Body::Image(image) => units.image(image),
         Body::Audio(audio) => units.audio(audio),
         Body::File(file) => units.file(file),
         Body::Opaque { json, .. } => units.lines(&compact(json.as_str())),
@@ -43,6 +45,9 @@ pub(super) fn units(chunk: &Chunk) -> Units {
 
 /// The kind of the units that results have beside what is in them.
 const RESULT: &str = "result";
+
+/// The kind of a unit that an attachment has, and the text in its place.
+const ATTACHMENT: &str = "attachment";
 
 fn unit(kind: &str, value: impl Hash) -> u64 {
     let mut hash = DefaultHasher::new();
@@ -61,15 +66,24 @@ impl Collected {
     /// Texts that are joined, or put in tags, keep their lines; what is JSON on one wire is its text on another.
     fn lines(&mut self, text: &str) {
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            if let Some(why) = why_left_out(line) {
+                self.add(ATTACHMENT, ());
+                why.split(' ').filter(|word| is_web_address(word)).for_each(|address| self.media(address));
+            }
             let is_json = line.starts_with(['{', '[']);
             self.add("line", if is_json { Cow::Owned(compact(line)) } else { Cow::Borrowed(line) });
         }
     }
 
+    fn image(&mut self, image: &Image) {
+        self.add(ATTACHMENT, ());
+        self.media(&image.url);
+    }
+
     fn part(&mut self, part: &PartBody) {
         match part {
             PartBody::Text { text } => self.lines(text),
-            PartBody::Image(image) => self.media(&image.url),
+            PartBody::Image(image) => self.image(image),
             PartBody::Audio(audio) => self.audio(audio),
             PartBody::File(file) => self.file(file),
             PartBody::Json { json } => self.lines(&compact(json.as_str())),
@@ -78,11 +92,13 @@ impl Collected {
     }
 
     fn audio(&mut self, audio: &Audio) {
+        self.add(ATTACHMENT, ());
         audio.url.iter().chain(&audio.data).for_each(|data| self.media(data));
         audio.transcript.iter().for_each(|text| self.lines(text));
     }
 
     fn file(&mut self, file: &File) {
+        self.add(ATTACHMENT, ());
         file.url.iter().chain(&file.data).for_each(|data| self.media(data));
     }
 

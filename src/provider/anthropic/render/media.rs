@@ -7,7 +7,7 @@ use crate::model::{Audio, File, Image};
 use crate::provider::anthropic::check::message::{CHARACTERS, PIXELS};
 use crate::provider::anthropic::manner::Manner;
 use crate::provider::prompt::alternating::{Block as _, Message};
-use crate::provider::prompt::media::attachment::{Attach, Made, Payload, Picture};
+use crate::provider::prompt::media::attachment::{Attach, Made, Payload, Picture, left_out};
 use crate::provider::prompt::media::bytes::{decode_base64, dimensions, is_web_address, sniff};
 use crate::provider::prompt::turns::Origin;
 use crate::provider::text::is_blank;
@@ -132,5 +132,5 @@ fn leave_out(image: &mut Block<'_>, why: &Unfit, report: &mut Vec<ReportLine>) {
     if let Some(Origin { stored, chunk }) = origin {
         report.push(ReportLine::chunk(Fact::AttachmentRemoved { what: "image", why }, stored, chunk));
     }
-    *image = Block::text(format!("[image left out: {why}]"));
+    *image = Block::text(left_out("image", why));
 }

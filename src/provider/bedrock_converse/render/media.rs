@@ -11,7 +11,7 @@ use crate::model;
 use crate::provider::bedrock_converse::check::{DOCUMENTS, is_name_character};
 use crate::provider::bedrock_converse::read::request::TYPES;
 use crate::provider::prompt::alternating::Message;
-use crate::provider::prompt::media::attachment::{Attach, Made, Payload, Picture};
+use crate::provider::prompt::media::attachment::{Attach, Made, Payload, Picture, left_out};
 use crate::provider::prompt::media::bytes::{decode_base64, sniff};
 use crate::provider::prompt::turns::Origin;
 use crate::provider::text::is_blank;
@@ -86,7 +86,7 @@ pub(crate) fn keep_to_limits(messages: &mut [Message<Block<'_>>], report: &mut V
     for (Origin { stored, chunk }, block) in documents.into_iter().take(over) {
         let why = Unfit::Many(DOCUMENTS, "documents");
         report.push(ReportLine::chunk(Fact::AttachmentRemoved { what: "document", why: &why }, stored, chunk));
-        *block = Block::Text(Cow::Owned(format!("[document left out: {why}]")));
+        *block = Block::Text(Cow::Owned(left_out("document", &why)));
     }
 }
 

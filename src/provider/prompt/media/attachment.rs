@@ -96,8 +96,21 @@ impl<'a> Attachment<'a> {
             return Err(Cow::Borrowed(transcript));
         }
         note(Fact::AttachmentRemoved { what, why: &why });
-        Err(Cow::Owned(format!("[{what} left out: {why}]")))
+        Err(Cow::Owned(left_out(what, &why)))
     }
+}
+
+const LEFT_OUT: &str = " left out: ";
+
+/// The text in the place of an attachment.
+pub(crate) fn left_out(what: &str, why: &Unfit) -> String {
+    format!("[{what}{LEFT_OUT}{why}]")
+}
+
+/// Why there is no attachment in the place of this line, if it is the text for one.
+pub(crate) fn why_left_out(line: &str) -> Option<&str> {
+    let (what, why) = line.strip_prefix('[')?.split_once(LEFT_OUT)?;
+    ["image", "audio", "file", "document"].contains(&what).then(|| why.strip_suffix(']').unwrap_or(why))
 }
 
 /// Where an image is.
