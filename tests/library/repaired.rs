@@ -299,6 +299,47 @@ fn the_text_in_the_place_of_a_picture_goes_with_its_message() {
     }
 }
 
+/// A picture of the model's stays where it is accepted, whatever is left out of other messages.
+#[test]
+fn what_is_left_out_elsewhere_moves_no_picture() {
+    const CANONICAL: &str = "iVBORw0KGgo=";
+    const UNPADDED: &str =
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk-M9QDwADhgGAWjR9awAAAABJRU5ErkJggg";
+    let gemini = |role: &str, part: Value| json!({"role": role, "parts": [part]});
+    let shown = |data: &str| gemini("model", json!({"inlineData": {"mimeType": "image/png", "data": data}}));
+    let foreign = json!({"fileData": {"mimeType": "application/x-foo", "fileUri": "https://x.test/a.foo"}});
+    let repeated = json!({"text": "[image left out: its data is not base64]"});
+    let of_gemini = |system: &Value, data| {
+        json!([
+            gemini("system", system.clone()),
+            gemini("user", json!({"text": "q"})),
+            shown(data),
+            gemini("user", json!({"text": "r"}))
+        ])
+    };
+    let user = |text: &str| json!({"role": "user", "content": text});
+    let image = |source: Value| json!({"type": "image", "source": source});
+    let address = image(json!({"type": "url", "url": "https://x.test/a.png"}));
+    let data = image(json!({"type": "base64", "media_type": "image/png", "data": CANONICAL}));
+    let system = json!({"role": "system", "content": [address]});
+    let orphan = json!({"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": "t1", "content": [address]}, {"type": "text", "text": "b"}]});
+    let shows = json!({"role": "assistant", "content": [data]});
+    for (target, list, text) in [
+        ("gemini", of_gemini(&foreign, UNPADDED), "[file left out: "),
+        ("gemini", of_gemini(&foreign, CANONICAL), "[file left out: "),
+        ("gemini", of_gemini(&repeated, CANONICAL), "[image left out: "),
+        ("anthropic/bedrock", json!([system, user("q"), shows, user("r")]), "[image left out: "),
+        ("anthropic", json!([user("q"), {"role": "assistant", "content": "a"}, orphan, shows, user("r")]), "b"),
+    ] {
+        let last = list.as_array().unwrap().len() - 2;
+        let (written, whole, _) = repaired(target, list.clone());
+        let kept = written.len().saturating_sub(2);
+        assert_eq!(written[kept..], list.as_array().unwrap()[last..], "{target}: {whole}");
+        assert!(whole.to_string().contains(text), "{target}: {whole}");
+    }
+}
+
 /// What the server is told not to keep cannot be looked up there. That it is not to keep it, the caller decides.
 #[test]
 fn what_is_not_stored_is_left_out_and_store_stays() {

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::align::{Reading, Stretch, align};
 use super::outline::{Outline, Part};
-use super::said::Units;
+use super::said::{Unit, Units};
 use crate::json;
 use crate::json::fields::Fields;
 use crate::provider::target::Target;
@@ -76,7 +76,7 @@ impl<'a> List<'a> {
     pub(super) fn said(&self, piece: &Piece) -> (Units, Units) {
         let of = |readings: &[Reading], range: &Range<usize>| {
             let readings = readings.get(range.clone()).unwrap_or_default().iter();
-            readings.flat_map(|reading| reading.units.iter().copied().chain([reading.key])).collect()
+            readings.flat_map(|reading| reading.units.iter().copied().chain([Unit::Said(reading.key)])).collect()
         };
         if piece.stretch.same {
             return (Units::new(), Units::new());

@@ -2,17 +2,27 @@
 //! was moved between them.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::Value;
 
-use crate::model::{Audio, Body, Chunk, File, Image, Output, PartBody};
+use crate::model::{Audio, Body, Chunk, File, Output, PartBody};
 use crate::provider::prompt::media::attachment::why_left_out;
-use crate::provider::prompt::media::bytes::is_web_address;
+use crate::provider::prompt::media::bytes::{is_web_address, normalize_base64};
 
-/// The units of what is said: a line of text, an attachment, a call, a result.
-pub(super) type Units = Vec<u64>;
+/// A unit of what is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Unit {
+    /// A line of text, a call, a result.
+    Said(u64),
+    /// An image, sound or document.
+    Attachment(u64),
+    /// The text in the place of an attachment which it does not name.
+    LeftOut(u64),
+}
+
+pub(super) type Units = Vec<Unit>;
 
 /// The units of a chunk.
 pub(super) fn units(chunk: &Chunk) -> Units {
@@ -34,7 +44,7 @@ pub(super) fn units(chunk: &Chunk) -> Units {
                 Output::Parts(parts) => parts.iter().for_each(|part| units.part(&part.body)),
             }
         }
-        Body::Image(image) => units.image(image),
+        Body::Image(image) => units.media(&image.url),
         Body::Audio(audio) => units.audio(audio),
         Body::File(file) => units.file(file),
         Body::Opaque { json, .. } => units.lines(&compact(json.as_str())),
@@ -46,10 +56,7 @@ pub(super) fn units(chunk: &Chunk) -> Units {
 /// The kind of the units that results have beside what is in them.
 const RESULT: &str = "result";
 
-/// The kind of a unit that an attachment has, and the text in its place.
-const ATTACHMENT: &str = "attachment";
-
-fn unit(kind: &str, value: impl Hash) -> u64 {
+fn hash(kind: &str, value: impl Hash) -> u64 {
     let mut hash = DefaultHasher::new();
     (kind, value).hash(&mut hash);
     hash.finish()
@@ -60,30 +67,28 @@ struct Collected(Units);
 
 impl Collected {
     fn add(&mut self, kind: &str, value: impl Hash) {
-        self.0.push(unit(kind, value));
+        self.0.push(Unit::Said(hash(kind, value)));
     }
 
     /// Texts that are joined, or put in tags, keep their lines; what is JSON on one wire is its text on another.
     fn lines(&mut self, text: &str) {
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
             if let Some(why) = why_left_out(line) {
-                self.add(ATTACHMENT, ());
-                why.split(' ').filter(|word| is_web_address(word)).for_each(|address| self.media(address));
+                match why.split(' ').find(|word| is_web_address(word)) {
+                    Some(address) => self.media(address),
+                    None => self.0.push(Unit::LeftOut(hash("line", line))),
+                }
+                continue;
             }
             let is_json = line.starts_with(['{', '[']);
             self.add("line", if is_json { Cow::Owned(compact(line)) } else { Cow::Borrowed(line) });
         }
     }
 
-    fn image(&mut self, image: &Image) {
-        self.add(ATTACHMENT, ());
-        self.media(&image.url);
-    }
-
     fn part(&mut self, part: &PartBody) {
         match part {
             PartBody::Text { text } => self.lines(text),
-            PartBody::Image(image) => self.image(image),
+            PartBody::Image(image) => self.media(&image.url),
             PartBody::Audio(audio) => self.audio(audio),
             PartBody::File(file) => self.file(file),
             PartBody::Json { json } => self.lines(&compact(json.as_str())),
@@ -92,19 +97,19 @@ impl Collected {
     }
 
     fn audio(&mut self, audio: &Audio) {
-        self.add(ATTACHMENT, ());
         audio.url.iter().chain(&audio.data).for_each(|data| self.media(data));
         audio.transcript.iter().for_each(|text| self.lines(text));
     }
 
     fn file(&mut self, file: &File) {
-        self.add(ATTACHMENT, ());
         file.url.iter().chain(&file.data).for_each(|data| self.media(data));
     }
 
-    /// Some wires have data with its type before it, others without.
+    /// Some wires have data with its type before it, others without; a target may get it in canonical form.
     fn media(&mut self, data: &str) {
-        self.add("media", data.split_once(";base64,").map_or(data, |(_, data)| data));
+        let data = data.split_once(";base64,").map_or(data, |(_, data)| data);
+        let canonical = normalize_base64(data);
+        self.0.push(Unit::Attachment(hash("media", canonical.as_deref().unwrap_or(data))));
     }
 }
 
@@ -115,13 +120,13 @@ fn compact(text: &str) -> String {
 
 /// Who loses a unit, and who gains it: each as often as it does.
 #[derive(Debug, Default)]
-pub(super) struct Moves(HashMap<u64, (Vec<usize>, Vec<usize>)>);
+pub(super) struct Moves(HashMap<Unit, (Vec<usize>, Vec<usize>)>);
 
 /// What changes between units as they were, and as they are then.
 pub(super) fn moves(sides: impl Iterator<Item = (Units, Units)>) -> Moves {
-    let mut moves: HashMap<u64, (Vec<usize>, Vec<usize>)> = HashMap::new();
+    let mut moves: HashMap<Unit, (Vec<usize>, Vec<usize>)> = HashMap::new();
     for (at, (before, after)) in sides.enumerate() {
-        let mut counts: HashMap<u64, (usize, usize)> = HashMap::new();
+        let mut counts: HashMap<Unit, (usize, usize)> = HashMap::new();
         before.into_iter().for_each(|unit| counts.entry(unit).or_default().0 += 1);
         after.into_iter().for_each(|unit| counts.entry(unit).or_default().1 += 1);
         for (unit, (before, after)) in counts {
@@ -140,12 +145,34 @@ impl Moves {
     /// that is there in the end, and says nothing twice.
     pub(super) fn pairs(&self) -> HashSet<(usize, usize)> {
         let moves = self.0.values();
-        moves.flat_map(|(losers, gainers)| losers.iter().copied().zip(gainers.iter().copied())).collect()
+        let moved = moves.flat_map(|(losers, gainers)| losers.iter().copied().zip(gainers.iter().copied()));
+        let replaced = self.replaced();
+        moved.chain(replaced.iter().copied().zip(replaced.iter().copied().skip(1))).collect()
+    }
+
+    /// Those that lose an attachment which nobody gains, and those that gain a text in the place of one. Those that do both are
+    /// none of them. Which text is for which attachment, nobody can tell.
+    fn replaced(&self) -> Vec<usize> {
+        let mut lost: BTreeMap<usize, isize> = BTreeMap::new();
+        for (unit, (losers, gainers)) in &self.0 {
+            match unit {
+                Unit::Attachment(_) => {
+                    losers.iter().skip(gainers.len()).for_each(|at| *lost.entry(*at).or_default() += 1);
+                }
+                Unit::LeftOut(_) => {
+                    gainers.iter().skip(losers.len()).for_each(|at| *lost.entry(*at).or_default() -= 1);
+                }
+                Unit::Said(_) => {}
+            }
+        }
+        lost.retain(|_, count| *count != 0);
+        let has_both = lost.values().any(|count| *count > 0) && lost.values().any(|count| *count < 0);
+        if has_both { lost.into_keys().collect() } else { Vec::new() }
     }
 
     /// Who gains a result of this call.
     pub(super) fn gain_result(&self, tool_call_id: &str) -> &[usize] {
-        self.0.get(&unit(RESULT, tool_call_id)).map(|(_, gainers)| gainers.as_slice()).unwrap_or_default()
+        self.0.get(&Unit::Said(hash(RESULT, tool_call_id))).map(|(_, gainers)| gainers.as_slice()).unwrap_or_default()
     }
 }
 
@@ -153,13 +180,17 @@ impl Moves {
 mod tests {
     use super::*;
 
+    fn pairs(sides: impl Iterator<Item = (Units, Units)>) -> Vec<(usize, usize)> {
+        let mut pairs: Vec<_> = moves(sides).pairs().into_iter().collect();
+        pairs.sort_unstable();
+        pairs
+    }
+
     #[test]
     fn what_moves_is_told_from_what_stays() {
         let moved = |sides: &[(&[u64], &[u64])]| {
-            let sides = sides.iter().map(|(before, after)| (before.to_vec(), after.to_vec()));
-            let mut moved: Vec<_> = moves(sides).pairs().into_iter().collect();
-            moved.sort_unstable();
-            moved
+            let said = |units: &[u64]| units.iter().copied().map(Unit::Said).collect();
+            pairs(sides.iter().map(|(before, after)| (said(before), said(after))))
         };
         assert_eq!(moved(&[(&[1, 2], &[2, 1]), (&[1], &[])]), []);
         assert_eq!(moved(&[(&[1, 2], &[2]), (&[3], &[3, 1])]), [(0, 1)]);
@@ -167,5 +198,22 @@ mod tests {
         assert_eq!(moved(&[(&[], &[1, 1]), (&[1], &[]), (&[1, 1], &[])]), [(1, 0), (2, 0)]);
         // What nobody had, and what nobody has.
         assert_eq!(moved(&[(&[1], &[]), (&[], &[2])]), []);
+    }
+
+    #[test]
+    fn the_text_in_the_place_of_an_attachment_is_told_from_others() {
+        const A: Unit = Unit::Attachment(1);
+        const B: Unit = Unit::Attachment(2);
+        const TEXT: Unit = Unit::LeftOut(3);
+        let moved =
+            |sides: &[(&[Unit], &[Unit])]| pairs(sides.iter().map(|(before, after)| (before.to_vec(), after.to_vec())));
+        assert_eq!(moved(&[(&[A], &[]), (&[], &[TEXT])]), [(0, 1)]);
+        // Another attachment moves, or is replaced in its place.
+        assert_eq!(moved(&[(&[A], &[]), (&[B], &[]), (&[], &[B]), (&[], &[TEXT])]), [(0, 3), (1, 2)]);
+        assert_eq!(moved(&[(&[A], &[]), (&[B], &[TEXT]), (&[], &[TEXT])]), [(0, 2)]);
+        // It may stand for either of them.
+        assert_eq!(moved(&[(&[A], &[]), (&[B], &[]), (&[], &[TEXT])]), [(0, 1), (1, 2)]);
+        // It was there before; nothing is in the place of the attachment.
+        assert_eq!(moved(&[(&[TEXT], &[]), (&[], &[TEXT]), (&[B], &[])]), [(0, 1)]);
     }
 }
