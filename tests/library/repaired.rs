@@ -330,7 +330,7 @@ fn what_is_left_out_elsewhere_moves_no_picture() {
         ("gemini", of_gemini(&foreign, CANONICAL), "[file left out: "),
         ("gemini", of_gemini(&repeated, CANONICAL), "[image left out: "),
         ("anthropic/bedrock", json!([system, user("q"), shows, user("r")]), "[image left out: "),
-        ("anthropic", json!([user("q"), {"role": "assistant", "content": "a"}, orphan, shows, user("r")]), "b"),
+        ("anthropic", json!([user("q"), {"role": "assistant", "content": "a"}, orphan, shows, user("r")]), r#""b""#),
     ] {
         let last = list.as_array().unwrap().len() - 2;
         let (written, whole, _) = repaired(target, list.clone());

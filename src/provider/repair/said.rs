@@ -142,7 +142,7 @@ pub(super) fn moves(sides: impl Iterator<Item = (Units, Units)>) -> Moves {
 
 impl Moves {
     /// For each that loses a unit, one that gains it. A caller that makes the changes of both of a pair, or of none, loses nothing
-    /// that is there in the end, and says nothing twice.
+    /// that is there in the end, and says nothing twice. So with an attachment, and the text in its place.
     pub(super) fn pairs(&self) -> HashSet<(usize, usize)> {
         let moves = self.0.values();
         let moved = moves.flat_map(|(losers, gainers)| losers.iter().copied().zip(gainers.iter().copied()));
@@ -150,8 +150,8 @@ impl Moves {
         moved.chain(replaced.iter().copied().zip(replaced.iter().copied().skip(1))).collect()
     }
 
-    /// Those that lose an attachment which nobody gains, and those that gain a text in the place of one. Those that do both are
-    /// none of them. Which text is for which attachment, nobody can tell.
+    /// Those that lose an attachment which nobody gains and have no text for it, and those that gain such a text for an
+    /// attachment of others. Nobody can tell which text is for which attachment. None if no such text is gained.
     fn replaced(&self) -> Vec<usize> {
         let mut lost: BTreeMap<usize, isize> = BTreeMap::new();
         for (unit, (losers, gainers)) in &self.0 {
