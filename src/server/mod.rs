@@ -55,8 +55,6 @@ mod schemas;
 mod secrets;
 mod serve;
 mod stops;
-#[cfg(test)]
-mod tests;
 mod upstream;
 mod writers;
 

@@ -31,5 +31,7 @@ mod responses;
 mod retention;
 #[cfg(feature = "search")]
 mod search;
+#[cfg(feature = "client")]
+mod strangers;
 mod streams;
 mod upstreams;

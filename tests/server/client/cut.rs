@@ -16,11 +16,14 @@ use crate::common::running::Running;
 /// What becomes of an answer to a request; nothing, if it is lost.
 type Change = dyn Fn(&[u8], Vec<u8>) -> Option<Vec<u8>>;
 
-/// A way to a server that changes answers, or loses them. Each request has a connection.
-fn through(server: &Running, change: impl Fn(&[u8], Vec<u8>) -> Option<Vec<u8>> + Send + Sync + 'static) -> String {
+/// A way to the server at that address, which sees requests, and changes answers or loses them. Each request has a connection.
+pub(crate) fn through(
+    address: &str,
+    change: impl Fn(&[u8], Vec<u8>) -> Option<Vec<u8>> + Send + Sync + 'static,
+) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let (change, to) = (Arc::new(change), server.client.address.clone());
+    let (change, to) = (Arc::new(change), address.to_owned());
     thread::spawn(move || {
         for stream in listener.incoming() {
             let (change, to) = (Arc::clone(&change), to.clone());
@@ -34,7 +37,7 @@ fn through(server: &Running, change: impl Fn(&[u8], Vec<u8>) -> Option<Vec<u8>> 
 fn losing(server: &Running) -> (String, Arc<AtomicUsize>) {
     let lost = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&lost);
-    (through(server, move |_, answer| if takes_one(&counter) { None } else { Some(answer) }), lost)
+    (through(&server.client.address, move |_, answer| if takes_one(&counter) { None } else { Some(answer) }), lost)
 }
 
 fn takes_one(counter: &AtomicUsize) -> bool {
@@ -119,7 +122,7 @@ fn a_write_that_a_proxy_answers_is_unknown_or_repeated() {
         answer("200 OK", b""),
     ];
     let (at, counter) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let url = through(&server, {
+    let url = through(&server.client.address, {
         let (strange, at, counter) = (strange.clone(), Arc::clone(&at), Arc::clone(&counter));
         move |_, right| Some(if takes_one(&counter) { strange[at.load(Ordering::Acquire)].clone() } else { right })
     });
@@ -146,7 +149,7 @@ fn a_write_that_a_proxy_answers_is_unknown_or_repeated() {
         assert_eq!(store.load_raw("chat").unwrap().len(), before + 3, "{shown}");
     }
     // What refuses a request does not pass it on.
-    let url = through(&server, |request, right| {
+    let url = through(&server.client.address, |request, right| {
         Some(if request.starts_with(b"POST /api/v1/log/append") {
             answer("413 Too Large", b"<h1>413</h1>")
         } else {
@@ -164,7 +167,7 @@ fn a_reading_that_makes_no_progress_ends() {
     let there = Store::open(&format!("http://{}", server.client.address)).unwrap();
     (0..3).for_each(|at| drop(there.append("chat", &[Message::user(at.to_string())]).unwrap()));
     for kind in ["damaged", "stray"] {
-        let url = through(&server, move |request, right| {
+        let url = through(&server.client.address, move |request, right| {
             let head = format!("{{\"readings\":[{{\"{kind}\":{{\"message\":\"x\"}}}}],\"has_more\":true}}");
             let frame = [&u32::try_from(head.len()).unwrap().to_be_bytes(), head.as_bytes()].concat();
             Some(if request.starts_with(b"POST /api/v1/log/read") { answer("200 OK", &frame) } else { right })
@@ -216,7 +219,7 @@ fn a_delta_without_an_answer_is_in_nobodys_way() {
 fn a_repeated_end_that_the_server_does_not_know_is_unknown() {
     let server = Running::durable(&[]);
     let ends = AtomicUsize::new(0);
-    let url = through(&server, move |request, right| {
+    let url = through(&server.client.address, move |request, right| {
         const GONE: &[u8] =
             br#"{"error":{"code":"not_found","message":"the writer not found","details":{"what":"the writer"}}}"#;
         Some(match () {

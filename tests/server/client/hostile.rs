@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::frame;
 use crate::common::running::Running;
 
 /// The calls, each with JSON that it takes.
@@ -32,10 +33,6 @@ fn calls() -> Vec<(&'static str, Value)> {
         ("wait", json!({ "name": name, "incarnation": 0, "seq": u64::MAX, "milliseconds": 0 })),
         ("size", json!({})),
     ]
-}
-
-fn frame(head: &[u8], bytes: &[u8]) -> Vec<u8> {
-    [&u32::try_from(head.len()).unwrap().to_be_bytes(), head, bytes].concat()
 }
 
 #[test]

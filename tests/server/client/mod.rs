@@ -1,7 +1,7 @@
 //! The log behind a server: the store of a server in a process of its own, as a program and a library use it.
 
 mod commands;
-mod cut;
+pub(crate) mod cut;
 mod hostile;
 mod killed;
 mod leases;
@@ -19,4 +19,9 @@ fn url(server: &Running) -> String {
 /// The store of a server.
 fn store(server: &Running) -> Store {
     Store::open(&url(server)).unwrap()
+}
+
+/// The body of a call.
+pub(crate) fn frame(head: &[u8], bytes: &[u8]) -> Vec<u8> {
+    [&u32::try_from(head.len()).unwrap().to_be_bytes(), head, bytes].concat()
 }

@@ -6,7 +6,7 @@ use conversation_store::model::{Chunk, ConversationId, Message, Metadata, Name, 
 use conversation_store::{Error, ListQuery, NewConversation, Store};
 use serde_json::{Value, json};
 
-use super::url;
+use super::{frame, url};
 use crate::common::running::Running;
 
 /// A call of a store, on a conversation: its error.
@@ -72,8 +72,7 @@ fn what_is_another_owners_is_not_there() {
     let incarnation = u64::from_str_radix(cursor.split_once('-').unwrap().1, 16).unwrap();
     let ask = |at: usize, call: &str, asked: Value| {
         let key = std::fs::read_to_string(server.dir.path().join(format!("key-{at}"))).unwrap();
-        let head = asked.to_string();
-        let body = [&u32::try_from(head.len()).unwrap().to_be_bytes(), head.as_bytes()].concat();
+        let body = frame(asked.to_string().as_bytes(), b"");
         let answer = server.client.with_key(&key).send("POST", &format!("/api/v1/log/{call}"), &[], &body);
         (answer.status, answer.body)
     };

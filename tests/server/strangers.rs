@@ -1,20 +1,18 @@
 //! Every route, every set of scopes, and everything that may name what another owner has: the answer is that of what does not
-//! exist. The routes come from the tables, so a new one is covered by itself.
+//! exist. The routes come from the OpenAPI document and from the table of the log's calls, so a new one is covered by itself.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use conversation_store::model::{Chunk, ConversationId, Json, Message, Metadata, Name, Role};
+use conversation_store::server::{Config, KeyFile, KeyOptions, Scope, Server, openapi};
+use conversation_store::{AppendOptions, ListQuery, NewConversation, Store};
 use serde_json::{Value, json};
 
-use super::config::Config;
-use super::keys::{KeyFile, KeyOptions, Scope};
-use super::route::{Place, Route};
-use super::{ROUTES, Server, remote};
-use crate::log::{AppendOptions, NewConversation};
-use crate::model::{Chunk, ConversationId, Message, Metadata, Name, Role};
-use crate::remote::body;
-use crate::store::Store;
+use crate::client::{cut, frame};
 
 /// What must never be seen: in a message, a title, a tag, metadata and an id of an item.
 const SECRETS: &[&str] = &["the-secret-words", "the-secret-title", "the-secret-tag", "the-secret-value"];
@@ -64,7 +62,7 @@ fn old_id(byte: u8) -> ConversationId {
 fn secret(store: &Store, name: &Name) {
     let mut new = NewConversation::new();
     (new.title, new.tags) = (Some(SECRETS[1].to_owned()), vec![SECRETS[2].to_owned()]);
-    new.metadata = Some(crate::model::Json::new(json!({ "a": SECRETS[3] }).to_string()).unwrap());
+    new.metadata = Some(Json::new(json!({ "a": SECRETS[3] }).to_string()).unwrap());
     store.create(name, &new).unwrap();
     let mut message = Message::user(SECRETS[0]);
     message.metadata.id = Some(ITEM.to_owned());
@@ -99,6 +97,67 @@ fn ask(address: SocketAddr, key: &str, behalf: &str, asked: &Asked) -> (u16, Str
     (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
 }
 
+struct Route {
+    verb: String,
+    path: String,
+    scope: String,
+    /// Each with its place.
+    parameters: Vec<(String, String)>,
+    /// The body that the document shows.
+    example: Value,
+}
+
+/// The routes of the document, and those of the log's calls, which are in none.
+fn routes() -> Vec<Route> {
+    let document: Value = serde_json::from_str(&openapi()).unwrap();
+    let mut routes = Vec::new();
+    for (path, verbs) in document["paths"].as_object().unwrap() {
+        for (verb, operation) in verbs.as_object().unwrap() {
+            let about = operation["description"].as_str().unwrap();
+            let scope = about.strip_prefix("Scope: ").unwrap().strip_suffix('.').unwrap().to_owned();
+            let text = |parameter: &Value, field| parameter[field].as_str().unwrap().to_owned();
+            let parameters = operation["parameters"].as_array().unwrap().iter();
+            let parameters = parameters.map(|parameter| (text(parameter, "name"), text(parameter, "in"))).collect();
+            let content = operation.pointer("/requestBody/content").and_then(Value::as_object);
+            let example = content.and_then(|content| content.values().next().unwrap().get("example"));
+            let example = example.cloned().unwrap_or_default();
+            routes.push(Route { verb: verb.to_uppercase(), path: path.clone(), scope, parameters, example });
+        }
+    }
+    let documented = routes.len();
+    for row in include_str!("../../src/server/remote/mod.rs").split("Route::post(\"").skip(1) {
+        let (path, rest) = row.split_once("\", Scope::").unwrap();
+        let (path, scope) = (path.to_owned(), rest.split_once(',').unwrap().0.to_lowercase());
+        routes.push(Route { verb: "POST".to_owned(), path, scope, parameters: Vec::new(), example: Value::Null });
+    }
+    assert!(documented > 30 && routes.len() - documented > 20, "{documented} {}", routes.len());
+    routes
+}
+
+/// The records in which a client of the log sends a message, and the beginning of one.
+fn sent(address: &str, key: &Path) -> [Vec<u8>; 2] {
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let url = cut::through(address, {
+        let requests = Arc::clone(&requests);
+        move |request, answer| {
+            requests.lock().unwrap().push(request.to_vec());
+            Some(answer)
+        }
+    });
+    let store = Store::open(&format!("{url}?key_file={}", key.display())).unwrap();
+    store.append("own", &[Message::user("hello")]).unwrap();
+    drop(store.begin("own", Role::User, Metadata::default()).unwrap());
+    store.close().unwrap();
+    let requests = requests.lock().unwrap();
+    ["append", "begin"].map(|call| {
+        let head = format!("POST /api/v1/log/{call} ");
+        let request = requests.iter().find(|request| request.starts_with(head.as_bytes())).unwrap();
+        let body = request.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap() + 4;
+        let (length, rest) = request[body..].split_first_chunk().unwrap();
+        rest[usize::try_from(u32::from_be_bytes(*length)).unwrap()..].to_vec()
+    })
+}
+
 /// A request, complete but for the key.
 #[derive(PartialEq)]
 struct Asked {
@@ -124,8 +183,8 @@ fn documented(
     let id = if route.path.starts_with("/v1") { &form[1] } else { &form[dice.below(2)] };
     let path = route.path.replace("{conversation}", &encoded(id)).replace("{item}", item).replace("{message}", "0");
     let (mut query, mut headers) = (Vec::new(), String::new());
-    for parameter in (route.parameters)() {
-        let value = match parameter.name {
+    for (name, place) in &route.parameters {
+        let value = match name.as_str() {
             "for" | "from" => "openai-chat",
             "item" => item,
             "after" if route.path.starts_with("/v1") => id.as_str(),
@@ -136,16 +195,17 @@ fn documented(
             "owner" if names_owner => "ada",
             _ => continue,
         };
-        if matches!(parameter.name, "after" | "tag" | "title" | "owner" | "Idempotency-Key") && dice.once_in(2) {
+        if matches!(name.as_str(), "after" | "tag" | "title" | "owner" | "Idempotency-Key") && dice.once_in(2) {
             continue;
         }
-        match parameter.place {
-            Place::Query => query.push(format!("{}={}", parameter.name, encoded(value))),
-            Place::Header => headers.push_str(&format!("{}: {value}\r\n", parameter.name)),
+        match place.as_str() {
+            "query" => query.push(format!("{name}={}", encoded(value))),
+            "header" => headers.push_str(&format!("{name}: {value}\r\n")),
+            // Filled in above.
+            _ => assert_eq!(place, "path"),
         }
     }
-    let body = route.body.as_ref().map_or(Value::Null, |body| serde_json::from_str(body.example).unwrap());
-    let body = match body {
+    let body = match route.example.clone() {
         Value::Null => Vec::new(),
         Value::String(bytes) => bytes.into_bytes(),
         mut body => {
@@ -158,17 +218,23 @@ fn documented(
         }
     };
     let target = format!("{path}?{}", query.join("&"));
-    Asked { verb: route.verb.as_str().to_uppercase(), target, headers, body }
+    Asked { verb: route.verb.clone(), target, headers, body }
 }
 
 /// A request to a call of the log.
-fn framed(route: &Route, form: &[String; 2], incarnation: u64, cursor: &str, dice: &mut Dice) -> Asked {
+fn framed(
+    route: &Route,
+    form: &[String; 2],
+    [message, beginning]: &[Vec<u8>; 2],
+    incarnation: u64,
+    cursor: &str,
+    dice: &mut Dice,
+) -> Asked {
     let owner = ["ada", "grace"][dice.below(2)];
     let name = if dice.once_in(2) { json!({ "name": form[0] }) } else { json!({ "name": form[0], "owner": owner }) };
     let id = form[0].parse().unwrap_or(ConversationId::from_bytes([0; 16]));
     let of = json!({ "id": id.to_string(), "incarnation": incarnation });
-    let one = body::seal(&[Message::user("hello")]).unwrap();
-    let begun = body::seal(&[Message::new(Role::User, [])]).unwrap();
+    let (one, begun) = (message.clone(), beginning.clone());
     let new = json!({ "name": ConversationId::new().to_string() });
     let expected = [json!("any"), json!("new"), json!({ "at": 3 })][dice.below(3)].clone();
     let key = [Value::Null, json!("used")][dice.below(2)].clone();
@@ -212,8 +278,8 @@ fn framed(route: &Route, form: &[String; 2], incarnation: u64, cursor: &str, dic
         "wait" => (json!({ "name": name, "incarnation": incarnation, "seq": 1, "milliseconds": 1 }), Vec::new()),
         other => panic!("the call {other} of the log is not covered: give it a body here"),
     };
-    let body = body::write(&head, &bytes).unwrap();
-    Asked { verb: "POST".to_owned(), target: route.path.to_owned(), headers: String::new(), body }
+    let body = frame(head.to_string().as_bytes(), &bytes);
+    Asked { verb: route.verb.clone(), target: route.path.clone(), headers: String::new(), body }
 }
 
 /// An answer without what was asked for, and without times and numbers that are new in each answer.
@@ -262,6 +328,8 @@ fn what_is_anothers_is_as_what_does_not_exist() {
             keys.push((scopes, secret, "x-convo-owner: grace\r\n"));
         }
     }
+    let key_of_client = dir.path().join("key");
+    std::fs::write(&key_of_client, &file.create("grace", &of_grace, &KeyOptions::new()).unwrap().1).unwrap();
     let store = Store::open("memory:").unwrap();
     let (key, old) = (Name::from("secret-key").with_owner("ada"), Name::from(old_id(1)).with_owner("ada"));
     secret(&store, &key);
@@ -276,8 +344,9 @@ fn what_is_anothers_is_as_what_does_not_exist() {
             are_own: true,
         },
     ];
-    let incarnation = store.log().view(&key).unwrap().unwrap().head.incarnation;
-    let mut query = crate::log::ListQuery::new().with_owner("ada").with_limit(1);
+    let cursor = store.load(&key).unwrap().cursor().unwrap().to_string();
+    let incarnation = u64::from_str_radix(cursor.split_once('-').unwrap().1, 16).unwrap();
+    let mut query = ListQuery::new().with_owner("ada").with_limit(1);
     let cursor = store.list(&query).unwrap().next.unwrap();
     query.after = Some(cursor);
     let before = [&key, &old].map(|name| store.load_raw(name).unwrap());
@@ -290,14 +359,16 @@ fn what_is_anothers_is_as_what_does_not_exist() {
     let (address, handle) = (server.address().unwrap(), server.handle());
     let serving = std::thread::spawn(move || server.run());
 
+    let routes = routes();
+    let records = sent(&address.to_string(), &key_of_client);
     let rounds = std::env::var("CONVO_OWNER_ROUNDS").map_or(1, |rounds| rounds.parse().unwrap());
     let (mut asked, mut pairs, mut refused) = (0_u64, 0_u64, 0_u64);
     for round in 0..rounds {
-        for route in ROUTES.iter().copied().flatten().chain(remote::ROUTES) {
+        for route in &routes {
             let is_log = route.path.starts_with("/api/v1/log/");
             for (scopes, key, behalf) in &keys {
                 // The log shows an admin all owners; so do the calls for admins alone.
-                if scopes.contains(&Scope::Admin) && (is_log || route.scope == Scope::Admin) {
+                if scopes.contains(&Scope::Admin) && (is_log || route.scope == "admin") {
                     continue;
                 }
                 for (number, twins) in twins.iter().enumerate() {
@@ -306,7 +377,7 @@ fn what_is_anothers_is_as_what_does_not_exist() {
                         // The same throw for both.
                         let mut dice = Dice(seed);
                         if is_log {
-                            framed(route, form, incarnation, &cursor.to_string(), &mut dice)
+                            framed(route, form, &records, incarnation, &cursor.to_string(), &mut dice)
                         } else {
                             // An admin may name any owner.
                             let names_owner = !scopes.contains(&Scope::Admin);
@@ -314,7 +385,7 @@ fn what_is_anothers_is_as_what_does_not_exist() {
                         }
                     });
                     let [foreign, absent] = [&one, &two].map(|asked| ask(address, key, behalf, asked));
-                    let place = format!("{:?} {} by {scopes:?}, {number}, seed {seed}", route.verb, route.path);
+                    let place = format!("{} {} by {scopes:?}, {number}, seed {seed}", route.verb, route.path);
                     assert!(foreign.0 < 500, "{place}: {foreign:?}");
                     // After two conversations of the caller's own come others: only the status is alike.
                     let differ = twins.are_own && route.path == "/v1/conversations" && one.target.contains("after=");
