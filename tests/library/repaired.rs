@@ -299,6 +299,25 @@ fn the_text_in_the_place_of_a_picture_goes_with_its_message() {
     }
 }
 
+/// An orphan result holds the picture that the model shows later: the result is left out, and the picture is there once.
+#[test]
+fn a_picture_that_an_orphan_result_holds_too_is_there_once() {
+    const ADDRESS: &str = "https://x.test/a.png";
+    let picture = json!({"type": "image", "source": {"type": "url", "url": ADDRESS}});
+    let orphan = json!({"type": "tool_result", "tool_use_id": "t1", "content": [picture]});
+    let user = |content: Value| json!({"role": "user", "content": content});
+    let model = |content: Value| json!({"role": "assistant", "content": content});
+    let list = json!([
+        user(json!("q")),
+        model(json!("a")),
+        user(json!([orphan, {"type": "text", "text": "b"}])),
+        model(json!([picture, {"type": "text", "text": "c"}])),
+        user(json!("r"))
+    ]);
+    let (_, whole, _) = repaired("anthropic", list);
+    assert_eq!(whole.to_string().matches(ADDRESS).count(), 1, "{whole}");
+}
+
 /// A picture of the model's stays where it is accepted, whatever is left out of other messages.
 #[test]
 fn what_is_left_out_elsewhere_moves_no_picture() {

@@ -142,10 +142,13 @@ pub(super) fn moves(sides: impl Iterator<Item = (Units, Units)>) -> Moves {
 
 impl Moves {
     /// For each that loses a unit, one that gains it. A caller that makes the changes of both of a pair, or of none, loses nothing
-    /// that is there in the end, and says nothing twice. So with an attachment, and the text in its place.
+    /// that is there in the end, and says nothing twice. So with an attachment, and the text in its place. Where more lose a unit
+    /// than gain it, or fewer, nobody can tell whose unit moved: each of them has a partner.
     pub(super) fn pairs(&self) -> HashSet<(usize, usize)> {
-        let moves = self.0.values();
-        let moved = moves.flat_map(|(losers, gainers)| losers.iter().copied().zip(gainers.iter().copied()));
+        let moved = self.0.values().flat_map(|(losers, gainers)| {
+            let each = losers.len().max(gainers.len());
+            losers.iter().copied().cycle().zip(gainers.iter().copied().cycle()).take(each)
+        });
         let replaced = self.replaced();
         moved.chain(replaced.iter().copied().zip(replaced.iter().copied().skip(1))).collect()
     }
@@ -196,6 +199,9 @@ mod tests {
         assert_eq!(moved(&[(&[1, 2], &[2]), (&[3], &[3, 1])]), [(0, 1)]);
         // As often as it moves, and in order.
         assert_eq!(moved(&[(&[], &[1, 1]), (&[1], &[]), (&[1, 1], &[])]), [(1, 0), (2, 0)]);
+        // Whose unit moved is not known.
+        assert_eq!(moved(&[(&[1], &[]), (&[1], &[]), (&[], &[1])]), [(0, 2), (1, 2)]);
+        assert_eq!(moved(&[(&[1], &[]), (&[], &[1]), (&[], &[1])]), [(0, 1), (0, 2)]);
         // What nobody had, and what nobody has.
         assert_eq!(moved(&[(&[1], &[]), (&[], &[2])]), []);
     }

@@ -179,7 +179,7 @@ fn bare(url: &str) -> Option<DataUrl<'_>> {
 /// The base64 data of a chunk that has them as such or in a data URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Payload<'a> {
-    /// As labelled; may be empty.
+    /// As labelled: by the chunk, or by the data URL where the chunk names no type. May be empty.
     pub(crate) media_type: &'a str,
     pub(crate) base64: Cow<'a, str>,
     /// What was not as it should be, and was mended.
@@ -211,8 +211,8 @@ impl<'a> Payload<'a> {
         };
         let base64 = normalize_base64(data).ok_or(Unfit::NotBase64)?;
         let mended = matches!(base64, Cow::Owned(_)).then_some(Mended::Canonical);
-        let media_type = media_type.or(labelled).unwrap_or_default();
-        Ok(Self { media_type, base64, mended })
+        let named = media_type.filter(|label| names_a_type(label)).or(labelled.filter(|label| !label.is_empty()));
+        Ok(Self { media_type: named.or(media_type).unwrap_or_default(), base64, mended })
     }
 
     /// As a data URL, of the type that the bytes show where no label says it.
@@ -221,6 +221,11 @@ impl<'a> Payload<'a> {
         let media_type = labelled.or_else(|| shown(&self.base64)).unwrap_or("application/octet-stream");
         format!("data:{media_type};base64,{}", self.base64)
     }
+}
+
+/// Whether a label is a type and a subtype, and not other words in their place.
+fn names_a_type(label: &str) -> bool {
+    label.split_once('/').is_some_and(|(kind, subtype)| !kind.is_empty() && !subtype.is_empty())
 }
 
 /// The document's name, or this.
@@ -238,6 +243,25 @@ mod tests {
             Picture::Address(address) => (address.to_owned(), false),
             Picture::Data { media_type, base64, mended } => (format!("{media_type} {base64}"), mended.is_some()),
         })
+    }
+
+    #[test]
+    fn the_label_of_the_data_holds_where_the_chunk_names_no_type() {
+        const PNG: &str = "data:image/png;base64,iVBORw0KGgo=";
+        let unknown = "data:tool;base64,iVBORw0KGgo=";
+        for (label, url, shown) in [
+            (None, PNG, PNG),
+            (Some("tool"), PNG, PNG),
+            (Some(""), PNG, PNG),
+            (Some("application/pdf"), PNG, "data:application/pdf;base64,iVBORw0KGgo="),
+            (None, "data:;base64,iVBORw0KGgo=", PNG),
+            // It came so, and may be known to who takes it.
+            (None, unknown, unknown),
+        ] {
+            let label = label.map(str::to_owned);
+            let file = File { name: None, url: Some(url.to_owned()), data: None, mime_type: label.clone() };
+            assert_eq!(Payload::of_file(&file).unwrap().to_url(), shown, "{label:?} {url}");
+        }
     }
 
     #[test]
