@@ -10,7 +10,8 @@ use crate::common::http::Client;
 use crate::common::running::Running;
 use crate::recorded::{Recorder, Reply};
 
-fn operations(document: &Value) -> Vec<(String, String, Value)> {
+/// The operations of a document: the verb and the path of each, and what is said of it.
+pub(crate) fn operations(document: &Value) -> Vec<(String, String, Value)> {
     let paths = document["paths"].as_object().unwrap();
     let of = |(path, verbs): (&String, &Value)| {
         let verbs = verbs.as_object().unwrap().clone();

@@ -1,50 +1,39 @@
 //! Two owners never see each other: every route, every scope, ids that are another's.
 
+use conversation_store::server::openapi;
 use serde_json::{Value, json};
 
 use crate::common::http::{Answer, Client};
 use crate::common::running::Running;
+use crate::documented::operations;
 
 /// What is said in the conversation that must not be seen.
 const SECRET: &str = "the-secret-words";
 
-/// A route of the document: its verb, its path, its scope, and a body that it takes.
-struct Route {
-    verb: String,
-    path: String,
-    scope: String,
-    query: String,
-    body: Option<String>,
+/// A route.
+#[derive(Clone)]
+pub(crate) struct Route {
+    pub(crate) verb: String,
+    pub(crate) path: String,
+    pub(crate) scope: String,
+    /// As the document has them.
+    pub(crate) parameters: Vec<Value>,
+    /// A body that it takes; null if it takes none.
+    pub(crate) example: Value,
 }
 
-fn routes(client: &Client) -> Vec<Route> {
-    let document = client.get("/openapi.json").ok();
-    let paths = document["paths"].as_object().unwrap().clone();
-    let of_path = |(path, verbs): (String, Value)| {
-        let of_verb = move |(verb, operation): (String, Value)| {
-            let scope = operation["description"]
-                .as_str()
-                .unwrap()
-                .trim_start_matches("Scope: ")
-                .trim_end_matches('.')
-                .to_owned();
-            let wanted = operation["parameters"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .filter(|parameter| parameter["in"] == "query" && parameter["required"] == true);
-            let query = wanted
-                .map(|parameter| format!("{}=openai-chat", parameter["name"].as_str().unwrap()))
-                .collect::<Vec<_>>();
-            let body = operation.pointer("/requestBody/content").and_then(Value::as_object).map(|content| {
-                let example = &content.values().next().unwrap()["example"];
-                example.as_str().map_or_else(|| example.to_string(), str::to_owned)
-            });
-            Route { verb: verb.to_uppercase(), path: path.clone(), scope, query: query.join("&"), body }
-        };
-        verbs.as_object().unwrap().clone().into_iter().map(of_verb).collect::<Vec<_>>()
+/// The routes of the document.
+pub(crate) fn routes() -> Vec<Route> {
+    let document = serde_json::from_str(&openapi()).unwrap();
+    let of = |(verb, path, operation): (String, String, Value)| {
+        let about = operation["description"].as_str().unwrap();
+        let scope = about.strip_prefix("Scope: ").unwrap().strip_suffix('.').unwrap().to_owned();
+        let parameters = operation["parameters"].as_array().unwrap().clone();
+        let content = operation.pointer("/requestBody/content").and_then(Value::as_object);
+        let example = content.map(|content| content.values().next().unwrap()["example"].clone()).unwrap_or_default();
+        Route { verb: verb.to_uppercase(), path, scope, parameters, example }
     };
-    let routes: Vec<Route> = paths.into_iter().flat_map(of_path).collect();
+    let routes: Vec<Route> = operations(&document).into_iter().map(of).collect();
     assert!(routes.len() > 30);
     routes
 }
@@ -52,8 +41,16 @@ fn routes(client: &Client) -> Vec<Route> {
 impl Route {
     fn send(&self, client: &Client, conversation: &str, item: &str) -> Answer {
         let path = self.path.replace("{conversation}", conversation).replace("{item}", item).replace("{message}", "0");
-        let path = if self.query.is_empty() { path } else { format!("{path}?{}", self.query) };
-        client.send(&self.verb, &path, &[], self.body.as_deref().unwrap_or_default().as_bytes())
+        let wanted =
+            self.parameters.iter().filter(|parameter| parameter["in"] == "query" && parameter["required"] == true);
+        let query: Vec<String> =
+            wanted.map(|parameter| format!("{}=openai-chat", parameter["name"].as_str().unwrap())).collect();
+        let body = match &self.example {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            json => json.to_string(),
+        };
+        client.send(&self.verb, &format!("{path}?{}", query.join("&")), &[], body.as_bytes())
     }
 }
 
@@ -79,14 +76,14 @@ fn shape(answer: &Answer, ids: &[&str]) -> (u16, String) {
 
 #[test]
 fn a_foreign_id_is_as_one_that_is_not_there() {
-    let (server, clients) =
+    let (_server, clients) =
         Running::with_keys(&[("ada", "read,append,delete,admin"), ("grace", "read,append,delete,admin")]);
     let [ada, grace] = &clients[..] else { panic!() };
     let (ids, item) = secret(ada, "secret-key");
     let before = ada.get("/api/v1/conversations/secret-key/entries").text();
     let absent = ["conv_00000000000070008000000000000000", "00000000-0000-7000-8000-000000000000"];
     let mut looked = 0;
-    for route in routes(&server.client) {
+    for route in routes() {
         for (id, absent) in ids.iter().zip(absent) {
             if !route.path.contains("{conversation}") {
                 let answer = route.send(grace, id, &item);
@@ -150,7 +147,7 @@ fn a_key_may_do_what_its_scopes_say() {
         assert!(begun.elapsed() < std::time::Duration::from_secs(30), "a new key is not noticed");
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    for (at, route) in routes(&server.client).into_iter().enumerate() {
+    for (at, route) in routes().into_iter().enumerate() {
         // Each route finds what it may destroy.
         let (ids, item) = secret(&all, &format!("secret-key-{at}"));
         for (scope, client) in scopes.iter().zip(&clients) {

@@ -8,11 +8,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use conversation_store::model::{Chunk, ConversationId, Json, Message, Metadata, Name, Role};
-use conversation_store::server::{Config, KeyFile, KeyOptions, Scope, Server, openapi};
+use conversation_store::server::{Config, KeyFile, KeyOptions, Scope, Server};
 use conversation_store::{AppendOptions, ListQuery, NewConversation, Store};
 use serde_json::{Value, json};
 
 use crate::client::{cut, frame};
+use crate::owners::{Route, routes};
 
 /// What must never be seen: in a message, a title, a tag, metadata and an id of an item.
 const SECRETS: &[&str] = &["the-secret-words", "the-secret-title", "the-secret-tag", "the-secret-value"];
@@ -97,34 +98,8 @@ fn ask(address: SocketAddr, key: &str, behalf: &str, asked: &Asked) -> (u16, Str
     (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
 }
 
-struct Route {
-    verb: String,
-    path: String,
-    scope: String,
-    /// Each with its place.
-    parameters: Vec<(String, String)>,
-    /// The body that the document shows.
-    example: Value,
-}
-
-/// The routes of the document, and those of the log's calls, which are in none.
-fn routes() -> Vec<Route> {
-    let document: Value = serde_json::from_str(&openapi()).unwrap();
-    let mut routes = Vec::new();
-    for (path, verbs) in document["paths"].as_object().unwrap() {
-        for (verb, operation) in verbs.as_object().unwrap() {
-            let about = operation["description"].as_str().unwrap();
-            let scope = about.strip_prefix("Scope: ").unwrap().strip_suffix('.').unwrap().to_owned();
-            let text = |parameter: &Value, field| parameter[field].as_str().unwrap().to_owned();
-            let parameters = operation["parameters"].as_array().unwrap().iter();
-            let parameters = parameters.map(|parameter| (text(parameter, "name"), text(parameter, "in"))).collect();
-            let content = operation.pointer("/requestBody/content").and_then(Value::as_object);
-            let example = content.and_then(|content| content.values().next().unwrap().get("example"));
-            let example = example.cloned().unwrap_or_default();
-            routes.push(Route { verb: verb.to_uppercase(), path: path.clone(), scope, parameters, example });
-        }
-    }
-    assert!(routes.len() > 30, "{}", routes.len());
+/// The calls of the log, which are in no document.
+fn calls() -> Vec<Route> {
     let table = include_str!("../../src/server/remote/mod.rs");
     let calls = table.split("Route::post(\"").skip(1).map(|row| {
         let (path, rest) = row.split_once("\", Scope::").unwrap();
@@ -133,8 +108,7 @@ fn routes() -> Vec<Route> {
     });
     let calls: Vec<Route> = calls.collect();
     assert_eq!(calls.len(), table.matches("/api/v1/log/").count(), "a row is not read");
-    routes.extend(calls);
-    routes
+    calls
 }
 
 /// The records in which a client of the log sends a message, and the beginning of one.
@@ -186,8 +160,9 @@ fn documented(
     let id = if route.path.starts_with("/v1") { &form[1] } else { &form[dice.below(2)] };
     let path = route.path.replace("{conversation}", &encoded(id)).replace("{item}", item).replace("{message}", "0");
     let (mut query, mut headers) = (Vec::new(), String::new());
-    for (name, place) in &route.parameters {
-        let value = match name.as_str() {
+    for parameter in &route.parameters {
+        let [name, place] = ["name", "in"].map(|field| parameter[field].as_str().unwrap());
+        let value = match name {
             "for" | "from" => "openai-chat",
             "item" => item,
             "after" if route.path.starts_with("/v1") => id.as_str(),
@@ -198,10 +173,10 @@ fn documented(
             "owner" if names_owner => "ada",
             _ => continue,
         };
-        if matches!(name.as_str(), "after" | "tag" | "title" | "owner" | "Idempotency-Key") && dice.once_in(2) {
+        if matches!(name, "after" | "tag" | "title" | "owner" | "Idempotency-Key") && dice.once_in(2) {
             continue;
         }
-        match place.as_str() {
+        match place {
             "query" => query.push(format!("{name}={}", encoded(value))),
             "header" => headers.push_str(&format!("{name}: {value}\r\n")),
             // Filled in above.
@@ -349,9 +324,7 @@ fn what_is_anothers_is_as_what_does_not_exist() {
     ];
     let cursor = store.load(&key).unwrap().cursor().unwrap().to_string();
     let incarnation = u64::from_str_radix(cursor.split_once('-').unwrap().1, 16).unwrap();
-    let mut query = ListQuery::new().with_owner("ada").with_limit(1);
-    let cursor = store.list(&query).unwrap().next.unwrap();
-    query.after = Some(cursor);
+    let cursor = store.list(&ListQuery::new().with_owner("ada").with_limit(1)).unwrap().next.unwrap().to_string();
     let before = [&key, &old].map(|name| store.load_raw(name).unwrap());
     let described = [&key, &old].map(|name| store.describe(name).unwrap());
 
@@ -362,7 +335,7 @@ fn what_is_anothers_is_as_what_does_not_exist() {
     let (address, handle) = (server.address().unwrap(), server.handle());
     let serving = std::thread::spawn(move || server.run());
 
-    let routes = routes();
+    let routes = [routes(), calls()].concat();
     let records = sent(&address.to_string(), &key_of_client);
     let rounds = std::env::var("CONVO_OWNER_ROUNDS").map_or(1, |rounds| rounds.parse().unwrap());
     let (mut asked, mut pairs, mut refused) = (0_u64, 0_u64, 0_u64);
@@ -380,11 +353,11 @@ fn what_is_anothers_is_as_what_does_not_exist() {
                         // The same throw for both.
                         let mut dice = Dice(seed);
                         if is_log {
-                            framed(route, form, &records, incarnation, &cursor.to_string(), &mut dice)
+                            framed(route, form, &records, incarnation, &cursor, &mut dice)
                         } else {
                             // An admin may name any owner.
                             let names_owner = !scopes.contains(&Scope::Admin);
-                            documented(route, form, item, &cursor.to_string(), names_owner, &mut dice)
+                            documented(route, form, item, &cursor, names_owner, &mut dice)
                         }
                     });
                     let [foreign, absent] = [&one, &two].map(|asked| ask(address, key, behalf, asked));

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use conversation_store::model::{Chunk, Message, Metadata, Role};
 use conversation_store::{AppendOptions, Error, Store, Tail};
 
+use super::frame;
 use crate::common::running::Running;
 
 /// What becomes of an answer to a request; nothing, if it is lost.
@@ -169,8 +170,8 @@ fn a_reading_that_makes_no_progress_ends() {
     for kind in ["damaged", "stray"] {
         let url = through(&server.client.address, move |request, right| {
             let head = format!("{{\"readings\":[{{\"{kind}\":{{\"message\":\"x\"}}}}],\"has_more\":true}}");
-            let frame = [&u32::try_from(head.len()).unwrap().to_be_bytes(), head.as_bytes()].concat();
-            Some(if request.starts_with(b"POST /api/v1/log/read") { answer("200 OK", &frame) } else { right })
+            let is_read = request.starts_with(b"POST /api/v1/log/read");
+            Some(if is_read { answer("200 OK", &frame(head.as_bytes(), b"")) } else { right })
         });
         let read = Store::open(&url).unwrap().load("chat");
         assert!(matches!(read, Err(Error::Io { .. })), "{kind}: {read:?}");
