@@ -71,6 +71,8 @@ struct Running {
     /// Its messages, by their indexes.
     messages: Vec<u64>,
     stop: watch::Sender<bool>,
+    /// Whether no more of its answer comes: only its end is stored.
+    is_over: bool,
 }
 
 /// What an answer is.
@@ -125,6 +127,7 @@ impl Exchanges {
             after: all.iter().filter(|(_, one)| is_before(one)).map(|(id, _)| *id).collect(),
             messages: Vec::new(),
             stop,
+            is_over: false,
         };
         all.insert(id, running);
         drop(all);
@@ -235,8 +238,11 @@ impl Exchanges {
         let is_meant = |running: &Running| running.owner == owner && running.conversation == Some(conversation);
         let mut stopped = StoppedHere::default();
         for (id, one) in running.iter().filter(|(_, running)| is_meant(running)) {
-            one.stop.send_replace(true);
             stopped.messages.extend(&one.messages);
+            if one.is_over {
+                continue;
+            }
+            one.stop.send_replace(true);
             match one.kind {
                 Kind::Exchange | Kind::Fetched => stopped.exchanges.push(*id),
                 Kind::Ingest => stopped.ingests += 1,
@@ -314,6 +320,15 @@ impl Exchanges {
 }
 
 impl Registered {
+    /// Notes that no more of its answer comes: from now on it cannot be stopped. Returns whether it was.
+    pub(crate) fn ends(&self) -> bool {
+        let mut running = self.exchanges.lock();
+        running.get_mut(&self.id).is_some_and(|one| {
+            one.is_over = true;
+            *one.stop.borrow()
+        })
+    }
+
     /// Its answer ends: the conversation may be gone on from, though it is not ended. Who is shown the end may ask at once.
     pub(crate) fn leave(&self) {
         if let Some(running) = self.exchanges.lock().get_mut(&self.id) {
@@ -377,6 +392,27 @@ mod tests {
         assert!(!*stopped.borrow() && exchanges.is_running("ada", id));
         drop(registered);
         assert!(!exchanges.is_running("ada", id));
+    }
+
+    #[test]
+    fn an_answer_that_is_over_is_not_stopped_though_its_end_is_not_stored() {
+        let exchanges = Arc::new(Exchanges::default());
+        let (id, conversation) = (Uuid::now_v7(), ConversationId::new());
+        let begin = || {
+            let (registered, stopped) = exchanges.begin(id, "ada", Kind::Exchange);
+            exchanges.placed(id, conversation);
+            exchanges.writes(id, 7);
+            (registered, stopped)
+        };
+        let (registered, _) = begin();
+        assert_eq!(exchanges.stop("ada", conversation).exchanges, [id]);
+        assert!(registered.ends());
+        drop(registered);
+        let (registered, stopped) = begin();
+        assert!(!registered.ends());
+        let told = exchanges.stop("ada", conversation);
+        assert!(told.exchanges.is_empty() && !*stopped.borrow());
+        assert_eq!(told.messages, [7], "nobody else is asked to stop it");
     }
 
     /// A client goes on from what it has seen when it asks: what is answered later keeps nobody waiting.

@@ -127,12 +127,7 @@ pub(crate) fn record(app: &Arc<App>, asked: Asked, body: Coming) -> Recording {
     if matches!(body, Coming::There(_)) {
         app.exchanges.asks(asked.id);
     }
-    let following = Following {
-        app: Arc::clone(app),
-        queue: Arc::clone(&queue),
-        _registered: registered,
-        stopped: stopped.clone(),
-    };
+    let following = Following { app: Arc::clone(app), queue: Arc::clone(&queue), registered };
     tokio::spawn(async move {
         let body = match body {
             Coming::There(body) => body,
@@ -224,8 +219,7 @@ struct Following {
     app: Arc<App>,
     queue: Arc<Queue>,
     /// Until its end is stored.
-    _registered: Registered,
-    stopped: watch::Receiver<bool>,
+    registered: Registered,
 }
 
 impl Following {
@@ -299,7 +293,7 @@ impl Following {
                 }
             }
         }
-        let (is_behind, is_stopped) = (self.queue.is_behind.load(Ordering::Acquire), *self.stopped.borrow());
+        let (is_behind, is_stopped) = (self.queue.is_behind.load(Ordering::Acquire), self.registered.ends());
         match self.app.pool.run(move || answer.finish(ended, is_behind, is_stopped)).await {
             Ok(state) => _ = state.map(|state| self.app.metrics.recorded(state.as_str())),
             Err(refusal) => {
