@@ -410,9 +410,9 @@ mod tests {
         drop(registered);
         let (registered, stopped) = begin();
         assert!(!registered.ends());
-        let told = exchanges.stop("ada", conversation);
-        assert!(told.exchanges.is_empty() && !*stopped.borrow());
-        assert_eq!(told.messages, [7], "nobody else is asked to stop it");
+        let again = exchanges.stop("ada", conversation);
+        assert!(again.exchanges.is_empty() && !*stopped.borrow());
+        assert_eq!(again.messages, [7], "nobody else is asked to stop it");
     }
 
     /// A client goes on from what it has seen when it asks: what is answered later keeps nobody waiting.
